@@ -1,7 +1,7 @@
 # Everything here needs Go, and the tests of connections Node with npm; script/with-postgres,
 # script/chromium, script/php and script/deploy-tools bring the rest.
 .DEFAULT_GOAL := help
-.PHONY: help run dev build release reproduce test chromium php deploy-tools test-sqlite test-postgres test-race e2e screenshots pictures fuzz mutate check lint vuln fmt bench bench-compare bench-record
+.PHONY: help run dev build release reproduce test system-test chromium php deploy-tools test-sqlite test-postgres test-race e2e screenshots pictures fuzz mutate measure check lint vuln fmt bench bench-compare bench-record
 
 GO   := go
 TOOL := $(GO) tool -modfile=tools/go.mod
@@ -56,6 +56,9 @@ test: chromium php deploy-tools ## go vet and all tests, on SQLite and on a temp
 	CGO_ENABLED=0 $(GO) vet ./...
 	script/with-postgres env $(TEST) -exec "$(CURDIR)/script/on-both" $(ALL)
 
+system-test: ## What needs several builds or nodes, such as an upgrade under load (takes minutes, and the whole history)
+	script/with-postgres env CLAVIGER_SYSTEM_TEST=1 CGO_ENABLED=0 script/temporary $(GO) test -count=1 -timeout 12m -v ./internal/e2e/system
+
 chromium: ## Install Chromium, in which pages are looked at, where it is missing
 	@script/chromium >/dev/null
 
@@ -88,8 +91,11 @@ pictures: chromium ## Take the pictures of README.md, docs/portal.md and docs/co
 fuzz: ## Each fuzz target for FUZZTIME (default 10s)
 	script/fuzz $(FUZZTIME)
 
-mutate: ## Change PKG line by line and list what its tests do not notice (ARGS="-n 50 -file run.go"; -also ./internal/dispatch for webhook, which it tests)
+mutate: ## Change PKG in one place at a time and list what its tests do not notice (ARGS="-j 2 -n 50 -file run.go"; -also ./internal/dispatch for webhook, which it tests too)
 	$(GO) run -C tools ./mutate -root .. $(ARGS) $(PKG)
+
+measure: ## Print how readable the code is: rates of words, tokens, long lines, hidden connections (ARGS="-packages -fields -worst 20")
+	$(GO) run -C tools ./measure -root .. $(ARGS)
 
 check: test lint ## What has to pass before a change is taken
 

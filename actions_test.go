@@ -11,7 +11,7 @@ import (
 	"claviger/internal/audit"
 )
 
-// action is what an audit entry calls an act.
+// action matches the name of an action in an audit entry.
 var action = regexp.MustCompile(`^([a-z]+)\.[a-z_]+$`)
 
 // literals calls f for each string of a file that looks like an action.
@@ -30,11 +30,11 @@ func literals(s source, f func(n *ast.BasicLit, name, kind string)) {
 	})
 }
 
-// TestEveryActionHasASentence: what the audit records is told in a sentence. The actions
-// are the strings that begin like one that is handed to audit.Record.
+// TestEveryActionHasASentence: every recorded action has a sentence. Actions are the strings that
+// begin like one passed to audit.Record.
 func TestEveryActionHasASentence(t *testing.T) {
 	var list []source
-	kinds := map[string]bool{"operator": true} // invitations to the team, whose action is put together
+	kinds := map[string]bool{"operator": true} // invitations to the team, with a composed action
 	for _, s := range sources(t) {
 		if s.test || s.name == "audit" {
 			continue

@@ -43,10 +43,9 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// exists reports whether a path, or for a pattern anything that it matches, is
-// in the repository.
+// exists reports whether a path, or any match of a pattern, is in the repository.
 func exists(name string) bool {
-	if before, after, ok := strings.Cut(name, "{"); ok { // a{b,c}d stands for abd
+	if before, after, ok := strings.Cut(name, "{"); ok { // a{b,c}d becomes abd
 		choices, rest, _ := strings.Cut(after, "}")
 		first, _, _ := strings.Cut(choices, ",")
 		name = before + first + rest
@@ -55,8 +54,8 @@ func exists(name string) bool {
 	return err == nil && len(found) > 0
 }
 
-// TestReadmeCommands: the README names one command that runs the service and one
-// that tests it; CI runs the latter, and `make check` contains it.
+// TestReadmeCommands: the README names one command that runs the service and one that tests it; CI
+// runs the latter, and `make check` contains it.
 func TestReadmeCommands(t *testing.T) {
 	readme := read(t, "README.md")
 	for _, command := range []string{"\n    go run ./cmd/claviger dev\n", "\n    make test\n"} {
@@ -69,8 +68,8 @@ func TestReadmeCommands(t *testing.T) {
 	}
 }
 
-// TestReadmePictures: README.md shows the pages in light and in dark, by pictures that
-// exist, have both forms and load fast.
+// TestReadmePictures: README.md shows the pages in light and in dark, with pictures that exist,
+// have both forms and load fast.
 func TestReadmePictures(t *testing.T) {
 	const maxSize = 150 << 10
 	shown := regexp.MustCompile(`(?:src|srcset)="([^"]+)"`).FindAllStringSubmatch(read(t, "README.md"), -1)
@@ -109,7 +108,7 @@ func TestDocumentsNameFilesThatExist(t *testing.T) {
 			}
 		}
 		for _, m := range quoted.FindAllStringSubmatch(text, -1) {
-			made := strings.HasPrefix(m[1], "bench/data") // by make bench, and not in the repository
+			made := strings.HasPrefix(m[1], "bench/data") // made by make bench, and not in the repository
 			if !made && !exists(m[1]) && !exists(path.Join("internal", m[1])) {
 				t.Errorf("%s names %s, which is not there", name, m[1])
 			}
@@ -117,8 +116,8 @@ func TestDocumentsNameFilesThatExist(t *testing.T) {
 	}
 }
 
-// TestDocumentsNamePathsThatExist compares each `METHOD /path` in the documents
-// with the descriptions of the APIs.
+// TestDocumentsNamePathsThatExist compares each `METHOD /path` in the documents with the
+// descriptions of the APIs.
 func TestDocumentsNamePathsThatExist(t *testing.T) {
 	paths := make(map[string]map[string]json.RawMessage)
 	for _, file := range []string{"internal/api/openapi.json", "internal/operator/openapi.json"} {
@@ -141,11 +140,10 @@ func TestDocumentsNamePathsThatExist(t *testing.T) {
 	}
 }
 
-// anyName makes paths equal that differ in the names of their parameters.
+// anyName removes the names of parameters from a path.
 func anyName(p string) string { return regexp.MustCompile(`\{[a-z_]+\}`).ReplaceAllString(p, "{}") }
 
-// TestArchitectureNamesEveryPackage keeps the page whole: each folder under internal
-// is on it.
+// TestArchitectureNamesEveryPackage: each folder under internal is on the page.
 func TestArchitectureNamesEveryPackage(t *testing.T) {
 	text := read(t, "ARCHITECTURE.md")
 	packages, err := fs.Glob(os.DirFS("internal"), "*/*.go")
@@ -161,8 +159,8 @@ func TestArchitectureNamesEveryPackage(t *testing.T) {
 	}
 }
 
-// TestDocumentsAreOneSentencePerLine: a diff of a document shows the sentence that
-// changed. Tables, code, and lines that a link makes long are exempt.
+// TestDocumentsAreOneSentencePerLine: a diff of a document shows the changed sentence. Tables,
+// code, and lines with long links are exempt.
 func TestDocumentsAreOneSentencePerLine(t *testing.T) {
 	const maxColumns = 100
 	ends := regexp.MustCompile(`[a-z0-9)][.!?] [A-Z][a-z]`)
@@ -190,8 +188,8 @@ func TestDocumentsAreOneSentencePerLine(t *testing.T) {
 	}
 }
 
-// TestOperatorGuideHasTheSettings: the table of settings is the one that the
-// program has. `go test . -update` writes it.
+// TestOperatorGuideHasTheSettings: the table of settings matches the program. `go test . -update`
+// writes it.
 func TestOperatorGuideHasTheSettings(t *testing.T) {
 	const name, begin, end = "docs/operator.md", "<!-- settings -->\n", "<!-- end of settings -->\n"
 	text := read(t, name)
@@ -212,7 +210,7 @@ func TestOperatorGuideHasTheSettings(t *testing.T) {
 	}
 }
 
-// TestRunbooks: each alert has a runbook, to which it leads, and each runbook an alert.
+// TestRunbooks: each alert has a runbook and links to it, and each runbook has an alert.
 func TestRunbooks(t *testing.T) {
 	var alerts, runbooks []string
 	for _, m := range regexp.MustCompile(`(?m)^ *- alert: (\w+)$`).FindAllStringSubmatch(read(t, "deploy/alerts.yaml"), -1) {
@@ -229,7 +227,7 @@ func TestRunbooks(t *testing.T) {
 	}
 }
 
-// TestAnchors: a link to a part of a guide leads to a heading that it has.
+// TestAnchors: a link to a part of a guide leads to one of its headings.
 func TestAnchors(t *testing.T) {
 	word := regexp.MustCompile(`[^\w\- ]`)
 	for name, text := range documents(t) {

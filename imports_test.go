@@ -14,11 +14,10 @@ import (
 	"testing"
 )
 
-// plan is the import plan: a package may import the packages behind its name, and
-// no other package of this module. Layers go from words to top. A name behind a
-// layer counts for each of its packages, and the name of a layer stands for all its
-// packages. A line names only packages above it, so imports go one way. A package
-// that is planned and not yet built may be listed already.
+// plan is the import plan: a package may import the packages after its name, and no other package
+// of this module. Layers go from words to top. A name after a layer counts for each of its
+// packages, and the name of a layer stands for all its packages. A line names only packages above
+// it, so imports go one way. Planned packages may be listed before they exist.
 //
 // An import that the plan does not allow is a question about the design.
 const plan = `
@@ -32,46 +31,50 @@ words                             # small types that every package may use
     money      : plural
     docs       :
     markdown   :
+    release    :
 tools                             # know nothing of licenses
-    sqldb      :
+    sqldb      : release
     wire       : fault paging validate
     courier    : fault secret jsontext
-    scenario   : fault secret courier
+    diagnose   : fault secret jsontext courier
+    scenario   : fault secret courier diagnose
     live       :
-    cluster    : sqldb
+    cluster    : release sqldb
     job        : sqldb
     ui         : fault validate plural money wire
     audit      : paging plural sqldb
     batch      : job
     lastuse    : sqldb
     sealing    : secret sqldb
-    mail       : fault validate secret job audit sealing sqldb
+    mail       : fault validate secret cluster job audit sealing sqldb
     idempotency: fault sqldb
 domain         : audit job        # own tables and rules; a command takes the acting audit.Actor
     invitation : fault validate secret mail sqldb
-    partner    : fault paging validate secret idempotency lastuse mail sealing sqldb invitation
-    account    : fault paging validate secret idempotency lastuse mail sealing sqldb invitation
-    profile    : fault paging validate secret idempotency courier partner sqldb
+    account    : fault paging validate secret cluster idempotency lastuse mail sealing sqldb invitation
+    partner    : fault paging validate secret wire idempotency lastuse mail sealing sqldb invitation account
+    profile    : fault paging validate secret idempotency courier diagnose partner sqldb
     outage     : plural partner profile mail sqldb
-    webhook    : fault paging secret courier cluster outage profile partner sqldb
-    dispatch   : courier cluster webhook sqldb
-    replay     : fault batch partner webhook sqldb
+    webhook    : fault paging secret courier diagnose cluster outage profile partner sqldb
+    dispatch   : courier diagnose cluster webhook sqldb
+    redelivery     : fault batch account partner webhook sqldb
     event      : fault paging webhook sqldb
-    simulator  : fault paging secret courier scenario partner profile webhook event sqldb
-    license    : fault paging secret idempotency event partner account sqldb
-    notice     : plural money mail partner account license sqldb
-    payment    : fault secret money partner account license sqldb
-    oauth      : fault validate secret wire sealing sqldb partner account profile license
-    support    : fault paging validate money sqldb mail partner account profile webhook event license payment oauth
-    requestlog : sqldb
+    simulator  : fault paging secret courier diagnose scenario partner profile webhook event sqldb
     stats      : event webhook sqldb
-    bulk       : fault paging batch account partner license webhook sqldb
+    license    : fault paging secret idempotency event partner account profile stats sqldb
+    notice     : plural money mail partner account license sqldb
+    payment    : fault secret money cluster partner account license sqldb
+    oauth      : fault validate secret wire sealing sqldb partner account profile license
+    support    : fault paging validate money sqldb mail partner account profile webhook event license notice payment oauth
+    requestlog : license sqldb
+    bulk       : fault paging batch account partner license payment webhook sqldb
     export     : fault paging money wire account license event webhook requestlog sqldb
     today      : money sqldb mail partner profile webhook license payment oauth
 visitor        : words tools domain # who requests a page and what they may see
     visitor    :
     area       : visitor          # what the portal and the console share
-http           : words tools domain visitor area # never one another
+apis           : words tools domain # what the partner's and the marketplace's API have in common
+    answers    :
+http           : words tools domain visitor area answers # never one another
     api        :
     operator   :
     signin     :
@@ -82,29 +85,28 @@ http           : words tools domain visitor area # never one another
 sdk                               # the client of both APIs; other programs import it, too
     sdk        :
 top                               # builds the program from the packages
-    httpd      : fault wire
-    app        : words tools domain visitor http httpd
+    httpd      : fault wire requestlog
+    app        : words tools domain visitor answers http httpd
     devserver  : words tools domain app sdk
     apptest    : words tools domain app
-    e2e        : words tools domain visitor http httpd app devserver sdk
+    e2e        : words tools domain visitor answers http httpd app devserver sdk
     cmd        : words tools domain app devserver sdk
-    bench      : words tools domain visitor http httpd app devserver sdk
+    bench      : words tools domain visitor answers http httpd app devserver sdk
 `
 
-// planned is what the plan says of one package.
+// planned is the entry of one package in the plan.
 type planned struct {
 	layer string
 	may   []string // names of packages
 }
 
-// readPlan returns the packages of the plan by name. A name that is not above the
-// line it is used on is a mistake in the plan.
+// readPlan returns the packages of the plan by name. A name must be above the line that uses it.
 func readPlan(t *testing.T) map[string]planned {
 	t.Helper()
 	packages := make(map[string]planned)
 	layers := make(map[string][]string) // packages of a layer
 	var layer string
-	var all []string // what each package of the layer may import
+	var all []string // allowed imports of each package of the layer
 	for line := range strings.Lines(plan) {
 		line, _, _ = strings.Cut(line, "#")
 		head, rest, _ := strings.Cut(line, ":")
@@ -139,12 +141,12 @@ type source struct {
 	file *ast.File
 	set  *token.FileSet
 	path string // from the root of the module, with slashes
-	name string // the package in the plan that it belongs to
-	pkg  string // the folder it lies in
+	name string // its package in the plan
+	pkg  string // its folder
 	test bool   // for tests only: a _test.go file, or a package of test support
 }
 
-// imports is what the file imports, as paths.
+// imports returns the import paths of the file.
 func (s source) imports() []string {
 	var list []string
 	for _, spec := range s.file.Imports {
@@ -156,8 +158,8 @@ func (s source) imports() []string {
 	return list
 }
 
-// sources are all Go files of the module, but for the root's own tests. Nobody changes them:
-// they are read once.
+// sources returns all Go files of the module, except the root's own tests. They are read once and
+// must not be changed.
 func sources(t *testing.T) []source {
 	t.Helper()
 	list, err := readSources()
@@ -197,19 +199,19 @@ var readSources = sync.OnceValues(func() (list []source, err error) {
 	return list, err
 })
 
-// nameOf is the name in the plan of a folder: the first one under internal, or
-// the first one of all.
+// nameOf returns the name of a folder in the plan: the first one under internal, or the first one
+// of all.
 func nameOf(dir string) string {
 	dir = strings.TrimPrefix(dir, "internal/")
 	first, _, _ := strings.Cut(dir, "/")
 	return first
 }
 
-// support reports whether a folder holds a package for tests only: its name ends
-// in "test", as that of sqldbtest does.
+// support reports whether a folder has a package for tests only: its name ends in "test", like
+// sqldbtest.
 func support(dir string) bool { return strings.HasSuffix(dir, "test") }
 
-// ours is the folder of an import of this module.
+// ours returns the folder of an import of this module.
 func ours(importPath string) (dir string, ok bool) {
 	return strings.CutPrefix(importPath, "claviger/")
 }
@@ -249,8 +251,10 @@ var restricted = []struct {
 	{"github.com/jackc/pgx", "sqldb bench", "only sqldb knows the database, and yardsticks that go without it"},
 	{"github.com/ncruces/go-sqlite3", "sqldb bench", "only sqldb knows the database, and yardsticks that go without it"},
 	{"database/sql", "", "sqldb speaks to the drivers themselves (decisions/0004-native-drivers.md)"},
+	{"claviger/internal/sqldb/backup", "top", "people back up and restore a database by commands"},
+	{"claviger/internal/sqldb/dbcopy", "top", "people copy a database by a command"},
 	{"claviger/internal/dispatch", "top", "what is to be sent is written into the outbox of webhook"},
-	{"net/http", "wire courier payment ui oauth visitor area http top sdk", "domain packages know no HTTP; payment calls its provider"},
+	{"net/http", "wire courier diagnose payment ui oauth visitor area answers http top sdk", "domain packages know no HTTP; payment calls its provider"},
 }
 
 func TestRestrictedImports(t *testing.T) {
@@ -270,8 +274,8 @@ func TestRestrictedImports(t *testing.T) {
 	}
 }
 
-// TestDomainTypesCarryNoTags keeps the shape of JSON out of the domain: an HTTP
-// package has a struct of its own for what it sends.
+// TestDomainTypesCarryNoTags keeps the shape of JSON out of the domain: an HTTP package has its own
+// structs for its output.
 func TestDomainTypesCarryNoTags(t *testing.T) {
 	packages := readPlan(t)
 	for _, s := range sources(t) {

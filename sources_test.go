@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Bounds of what a reader has to hold in mind at once.
+// Limits for the sake of readers.
 const (
 	maxFileLines     = 400
 	maxFunctionLines = 60
@@ -43,9 +43,9 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// owners reads one database's migrations: which package each table belongs to. A
-// comment line of one word names the package of the tables below it; what stands
-// before the first such line is sqldb's own.
+// owners reads one database's migrations and returns the package of each table. A comment line of
+// one word names the package of the tables below it; tables before the first such line belong to
+// sqldb.
 func owners(t *testing.T, database string) map[string]string {
 	t.Helper()
 	files, err := fs.Glob(os.DirFS("."), "internal/sqldb/migrations/"+database+"/*.sql")
@@ -54,6 +54,8 @@ func owners(t *testing.T, database string) map[string]string {
 	}
 	packageLine := regexp.MustCompile(`^-- ([a-z]+)$`)
 	tableLine := regexp.MustCompile(`(?i)^\s*CREATE TABLE (?:IF NOT EXISTS )?([a-z_]+)`)
+	renamed := regexp.MustCompile(`^ALTER TABLE ([a-z_]+) RENAME TO ([a-z_]+);`)
+	dropped := regexp.MustCompile(`^DROP TABLE ([a-z_]+);`)
 	owner := make(map[string]string)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -66,18 +68,23 @@ func owners(t *testing.T, database string) map[string]string {
 				pkg = m[1]
 			} else if m := tableLine.FindStringSubmatch(line); m != nil {
 				owner[m[1]] = pkg
+			} else if m := renamed.FindStringSubmatch(line); m != nil {
+				delete(owner, m[1])
+				owner[m[2]] = pkg
+			} else if m := dropped.FindStringSubmatch(line); m != nil {
+				delete(owner, m[1])
 			}
 		}
 	}
 	return owner
 }
 
-// TestTablesBelongToOnePackage: only the package that owns a table writes its name in
-// SQL; another asks it by a function that takes the transaction.
+// TestTablesBelongToOnePackage: only the package that owns a table writes its name in SQL. Others
+// call its functions, which take the transaction.
 func TestTablesBelongToOnePackage(t *testing.T) {
 	owner := owners(t, "sqlite")
 	known := owners(t, "postgres")
-	known["sequences"] = "sqldb" // PostgreSQL has sequences of its own
+	known["sequences"] = "sqldb" // PostgreSQL has its own sequences
 	if diff := cmp.Diff(known, owner); diff != "" {
 		t.Errorf("the databases' migrations give tables to different packages (-postgres +sqlite):\n%s", diff)
 	}
@@ -99,15 +106,14 @@ func TestTablesBelongToOnePackage(t *testing.T) {
 	}
 }
 
-// statement tells SQL from other text; tableUse finds a table where SQL can name
-// one: behind a keyword, or before the column that it qualifies.
+// statement recognizes SQL. tableUse finds a table where SQL can name one: after a keyword, or
+// before the column that it qualifies.
 var (
 	statement = regexp.MustCompile(`\b(SELECT|INSERT|UPDATE|DELETE|FROM|JOIN|WHERE|SET|VALUES|RETURNING|CREATE|ALTER|DROP)\s`)
 	tableUse  = regexp.MustCompile(`\b(?:FROM|JOIN|INTO|UPDATE|TABLE|USING|REFERENCES)\s+([a-z_]+)\b|\b([a-z_]+)\.[a-z_]+\b`)
 )
 
-// tablesIn lists what may be table names in the string literals of a file that
-// look like SQL.
+// tablesIn lists possible table names in the string literals of a file that look like SQL.
 func tablesIn(file *ast.File) []string {
 	var names []string
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -127,8 +133,8 @@ func tablesIn(file *ast.File) []string {
 	return names
 }
 
-// TestNoPlaceOfOneMachine keeps absolute paths of somebody's machine, links that
-// leave the repository, and reminders without an issue out of every file.
+// TestNoPlaceOfOneMachine keeps absolute paths of one machine, links that leave the repository, and
+// reminders without an issue out of every file.
 func TestNoPlaceOfOneMachine(t *testing.T) {
 	bad := []*regexp.Regexp{
 		regexp.MustCompile(`(^|[\s"'(=])/(home|root|work|Users)/`),
@@ -163,8 +169,8 @@ func TestNoPlaceOfOneMachine(t *testing.T) {
 	}
 }
 
-// TestFaultCodesAreConstants: a fault's code is a constant of the package that raises
-// it, and is compared with that constant. A bare string could be misspelt unnoticed.
+// TestFaultCodesAreConstants: a fault's code is a constant of the package that raises it, and is
+// compared with that constant. A bare string could be misspelt unnoticed.
 func TestFaultCodesAreConstants(t *testing.T) {
 	codes := make(map[string]string) // value of a code: its constant
 	all := sources(t)
@@ -177,7 +183,7 @@ func TestFaultCodesAreConstants(t *testing.T) {
 		t.Fatalf("found %d codes; is the test blind?", len(codes))
 	}
 	for _, s := range all {
-		if s.test || strings.HasPrefix(s.path, "sdk/samples/") { // a partner's program has no constants of ours
+		if s.test || strings.HasPrefix(s.path, "sdk/samples/") { // a partner's program cannot use our constants
 			continue
 		}
 		for _, lit := range bareCodes(s.file, codes) {
@@ -186,7 +192,7 @@ func TestFaultCodesAreConstants(t *testing.T) {
 	}
 }
 
-// constants calls f with each constant of a file that is a string.
+// constants calls f with each string constant of a file.
 func constants(file *ast.File, f func(name, value string)) {
 	for _, decl := range file.Decls {
 		d, ok := decl.(*ast.GenDecl)
@@ -206,8 +212,8 @@ func constants(file *ast.File, f func(name, value string)) {
 	}
 }
 
-// bareCodes lists the literals of a file that stand for the code of a fault: where one
-// is expected, and wherever the value is that of a known code.
+// bareCodes lists the literals of a file that are codes of faults: where one is expected, and
+// wherever the value is a known code.
 func bareCodes(file *ast.File, codes map[string]string) []*ast.BasicLit {
 	var list []*ast.BasicLit
 	note := func(e ast.Expr) {
@@ -244,17 +250,17 @@ func isName(e ast.Expr, name string) bool {
 	return ok && id.Name == name
 }
 
-// isCode reports whether an expression is the member Code of something.
+// isCode reports whether an expression is a member Code.
 func isCode(e ast.Expr) bool {
 	s, ok := e.(*ast.SelectorExpr)
 	return ok && s.Sel.Name == "Code"
 }
 
-// stateLiteral finds a state, status, kind or role that SQL has as a literal.
+// stateLiteral finds a literal state, status, kind or role in SQL.
 var stateLiteral = regexp.MustCompile(`\b(?:state|status|kind|actor_kind|role|purpose)\s*(?:=|<>|!=|IN \()\s*(?:'[a-z]|[1-9])`)
 
-// TestStatesInSQLAreConstants: a state in SQL comes from the typed constant, as a
-// parameter or by sqldb.Literal, so that both cannot differ.
+// TestStatesInSQLAreConstants: a state in SQL comes from the typed constant, as a parameter or by
+// sqldb.Literal, so the two cannot differ.
 func TestStatesInSQLAreConstants(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.test || s.name == "bench" {
@@ -273,7 +279,7 @@ func TestStatesInSQLAreConstants(t *testing.T) {
 	}
 }
 
-// maxPackageLines is of each package of deliveries, without tests.
+// maxPackageLines limits each package of deliveries, without tests.
 const maxPackageLines = 2000
 
 func TestPackagesOfDeliveriesAreSmall(t *testing.T) {
@@ -293,7 +299,7 @@ func TestPackagesOfDeliveriesAreSmall(t *testing.T) {
 	}
 }
 
-// maxFields is of a struct of deliveries and their dispatcher, whose parts each have a name.
+// maxFields limits the structs of deliveries and their dispatcher.
 const maxFields = 15
 
 func TestStructsOfDeliveriesAreSmall(t *testing.T) {
@@ -307,5 +313,33 @@ func TestStructsOfDeliveriesAreSmall(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+// TestOneStatementPerLine keeps assignments of several values to several variables rare: a swap, or
+// values that belong together.
+func TestOneStatementPerLine(t *testing.T) {
+	const mostOf100 = 3
+	var all int
+	var several []string
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if a, ok := n.(*ast.AssignStmt); ok {
+				all++
+				if len(a.Lhs) > 1 && len(a.Rhs) > 1 {
+					several = append(several, s.set.Position(a.Pos()).String())
+				}
+			}
+			return true
+		})
+	}
+	if all < 10_000 {
+		t.Fatalf("found %d assignments; is the test blind?", all)
+	}
+	if 100*len(several) > mostOf100*all {
+		t.Errorf("%d of %d assignments have several values, at most %d of 100 are allowed: %s", len(several), all, mostOf100, strings.Join(several, " "))
 	}
 }

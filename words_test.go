@@ -12,29 +12,29 @@ import (
 	"testing"
 )
 
-// metaphors are words that have no plain use here. Say package, layer, HTTP API, job,
-// service, request and email instead.
+// metaphors are words without a plain use here. Say package, layer, HTTP API, job, service, request
+// and email instead.
 var metaphors = regexp.MustCompile(`(?i)\b(rooms?|doors?|houses?|duty|duties|furnish(ed)?|fares?|fortunes?|wish(es)?|e-mails?)\b`)
 
-// humps finds where the words of a name such as newHarness meet.
+// humps finds the boundaries between the words of a name such as newHarness.
 var humps = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
-// shown are words that texts for people do not have besides: say expired, removed,
-// pruned, typo, mail, "You don't have access", "no action needed".
+// shown are further words that texts for people must not have: say expired, removed, pruned, typo,
+// email, "You don't have access", "no action needed".
 var shown = regexp.MustCompile(`(?i)\b(dead|gone|letters? (to|was|were|that)|for a slip|is not open to you|had its time|nothing to do for you|takes the post|having been here)\b`)
 
-// counted is a number before a plural, which is wrong where the number is 1: plural.Of, or
-// the function plural of templates, writes both.
+// counted is a number before a plural, which is wrong for 1: plural.Of, or the template function
+// plural, handles both.
 var counted = regexp.MustCompile(`(%d|\{\{[^{}"]*\}\}) ([a-z]+ )?(attempts|causes|codes|days|deliveries|endpoints|entries|events|hours|invitations|keys|licenses|mails|members|minutes|partners|passkeys|people|purchases|refunds|rows|seconds|sessions|steps|times|tokens|webhooks)\b`)
 
-// pages are the packages whose texts are pages for people.
+// pages are the packages with pages for people.
 var pages = map[string]bool{"area": true, "console": true, "portal": true, "shop": true, "signin": true, "ui": true}
 
-// statements are the packages whose texts are SQL with words of their own.
+// statements are the packages with SQL texts that have other words.
 var statements = map[string]bool{"bench": true, "cluster": true}
 
-// TestPlainWords: comments, names, documents and texts for people use the words that
-// every Go engineer knows.
+// TestPlainWords: comments, names, documents and texts for people use words that every Go engineer
+// knows.
 func TestPlainWords(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.path == "words_test.go" {
@@ -84,8 +84,8 @@ func checkWords(t *testing.T, where, text string) {
 	}
 }
 
-// checkShown fails the test for each word in a text for people that is not plain, and for
-// numbers before the wrong form of a noun.
+// checkShown fails the test for each unplain word in a text for people, and for numbers before the
+// wrong form of a noun.
 func checkShown(t *testing.T, where, name, text string) {
 	t.Helper()
 	checkWords(t, where, text)
@@ -103,7 +103,7 @@ func checkShown(t *testing.T, where, name, text string) {
 	}
 }
 
-// templates are the templates and descriptions that people read, by their path.
+// templates returns the templates and descriptions that people read, by path.
 func templates(t *testing.T) map[string]string {
 	t.Helper()
 	texts := make(map[string]string)
@@ -121,4 +121,64 @@ func templates(t *testing.T) map[string]string {
 		t.Fatalf("%d templates were read, %v", len(texts), err)
 	}
 	return texts
+}
+
+// Most of these words per 1,000 words of comments and of docs. Sentences that begin with such a
+// clause are hard to read: make a thing the subject.
+const (
+	maxCommentRate = 3
+	maxDocRate     = 6
+)
+
+var (
+	clauseWord = regexp.MustCompile(`(?i)\b(what|who|whose|whom|whoever|whatever)\b`)
+	anyWord    = regexp.MustCompile(`[A-Za-z']+`)
+)
+
+// TestWordRates keeps sentences with a clause as their subject rare.
+func TestWordRates(t *testing.T) {
+	var comments, docs wordRate
+	for _, s := range sources(t) {
+		if s.path == "words_test.go" {
+			continue
+		}
+		for _, group := range s.file.Comments {
+			comments.add(s.set.Position(group.Pos()).String(), group.Text())
+		}
+	}
+	for name, text := range documents(t) {
+		if path.Dir(name) == "docs" {
+			docs.add(name, text)
+		}
+	}
+	comments.check(t, "comments", maxCommentRate)
+	docs.check(t, "docs", maxDocRate)
+}
+
+// wordRate counts words and those that clauseWord finds.
+type wordRate struct {
+	words int
+	found int
+	lines []string // with a clause word, and the place where their text begins
+}
+
+func (r *wordRate) add(where, text string) {
+	r.words += len(anyWord.FindAllString(text, -1))
+	for line := range strings.Lines(text) {
+		if n := len(clauseWord.FindAllString(line, -1)); n > 0 {
+			r.found += n
+			r.lines = append(r.lines, where+": "+strings.TrimSpace(line))
+		}
+	}
+}
+
+func (r *wordRate) check(t *testing.T, of string, most int) {
+	t.Helper()
+	if r.words < 10_000 {
+		t.Fatalf("found %d words of %s; is the test blind?", r.words, of)
+	}
+	if 1000*r.found > most*r.words {
+		t.Errorf("%s have %d words such as what and who in %d, at most %d of 1,000 are allowed:\n%s",
+			of, r.found, r.words, most, strings.Join(r.lines[:min(40, len(r.lines))], "\n"))
+	}
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// afar makes a way to a PostgreSQL server on which everything takes longer, in
-// either direction, until it is closed.
+// afar opens a proxy to a PostgreSQL server that adds latency in both directions, until it is
+// closed.
 func afar(ctx context.Context, at string, by time.Duration) (string, io.Closer, error) {
 	u, err := url.Parse(at)
 	if err != nil {
@@ -48,14 +48,14 @@ func afar(ctx context.Context, at string, by time.Duration) (string, io.Closer, 
 	return u.String(), l, nil
 }
 
-// parcel is what was read at once, and when it arrives.
+// parcel is the data of one read, with its arrival time.
 type parcel struct {
 	what []byte
 	at   time.Time
 }
 
-// carry carries what comes from one side to the other, each piece for so long,
-// while later ones set out.
+// carry copies data from one side to the other, each piece delayed, while later ones are already on
+// their way.
 func carry(to, from net.Conn, takes time.Duration) {
 	way := make(chan parcel, 1024)
 	go func() {
@@ -63,7 +63,7 @@ func carry(to, from net.Conn, takes time.Duration) {
 		for p := range way {
 			time.Sleep(time.Until(p.at))
 			if _, err := to.Write(p.what); err != nil {
-				_ = from.Close() // so that no more comes
+				_ = from.Close() // stops the sender
 			}
 		}
 	}()

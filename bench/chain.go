@@ -21,12 +21,12 @@ type chain struct {
 	access, renewal string
 }
 
-// next is the request that follows from the last answer.
+// next returns the request that follows from the last answer.
 func (c *chain) next() []byte {
 	return load.Form(tokenPath, c.of.form("refresh_token", "refresh_token", c.renewal))
 }
 
-// take keeps the tokens of an answer.
+// take stores the tokens of an answer.
 func (c *chain) take(body []byte) {
 	c.access, c.renewal = member(body, "access_token"), member(body, "refresh_token")
 }
@@ -85,8 +85,8 @@ func (t *tokens) connect(ctx context.Context, alg string) ([]*chain, error) {
 	return chains, nil
 }
 
-// shadow is chains that send the same to the bare handler, whose answers must be
-// as long as those of the service.
+// shadow returns chains that send the same requests to the bare handler. Its answers must be as
+// long as those of the service.
 func shadow(ctx context.Context, chains []*chain, bare *server, size int) ([]*chain, error) {
 	var list []*chain
 	for _, c := range chains {
@@ -114,8 +114,7 @@ func hangUp(chains []*chain) {
 	}
 }
 
-// sample sends a request to the service by the way of any client, and keeps the
-// whole answer.
+// sample sends a request to the service like any client, and returns the whole answer.
 func (t *tokens) sample(ctx context.Context, request []byte) (yard.Answer, error) {
 	_, body, _ := strings.Cut(string(request), "\r\n\r\n")
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+t.service.Addr+tokenPath, strings.NewReader(body))
@@ -126,9 +125,8 @@ func (t *tokens) sample(ctx context.Context, request []byte) (yard.Answer, error
 	return keep(r)
 }
 
-// losses looks whether every chain goes on, and whether a code serves once when
-// all connections present it together; at last it compares what is stored with
-// what was acknowledged.
+// losses checks that every chain continues, and that a code works once when all connections present
+// it simultaneously. Finally it compares the stored data with the acknowledged one.
 func (t *tokens) losses(ctx context.Context) error {
 	var lost, all int
 	for _, chains := range t.chains {
@@ -157,8 +155,8 @@ func (t *tokens) losses(ctx context.Context) error {
 	return t.people.audit(ctx, t.exchanged.Load(), t.refreshed.Load())
 }
 
-// race has all connections present one code at once, n times, and returns how
-// many codes served more than one of them.
+// race presents one code on all connections simultaneously, n times, and returns how many codes
+// worked more than once.
 func (t *tokens) race(ctx context.Context, n int) (twice int, err error) {
 	requests, err := t.people.exchanges(ctx, profile.ES256, n)
 	if err != nil {

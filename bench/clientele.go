@@ -21,22 +21,22 @@ import (
 )
 
 const (
-	// applications is how many partners there are of each algorithm: a partner's
-	// writers take turns, and so does whoever makes codes of one.
+	// applications is the number of partners per algorithm: writes of one partner are serialized,
+	// and so is the creation of its codes.
 	applications = 16
-	// buyersEach is how many buyers with a license each has.
+	// buyersEach is the number of buyers with a license per partner.
 	buyersEach = 16
-	// callback is where buyers are sent with their code.
+	// callback is the redirect URL of buyers.
 	callback = "https://partner.example.com/callback"
 )
 
-// clientele is a database of partners whose buyers connect their licenses, with
-// the server that makes codes for them.
+// clientele is a database of partners with buyers who connect their licenses, and the server that
+// makes their codes.
 type clientele struct {
 	url     string
 	db      *sqldb.DB
 	server  *oauth.Server
-	parties map[string][]*party // by how their identity tokens are signed
+	parties map[string][]*party // by signing algorithm of their identity tokens
 }
 
 // party is one partner.
@@ -47,7 +47,7 @@ type party struct {
 	buyers  []buyer
 }
 
-// buyer is a user and the license that they bought.
+// buyer is a user with a license.
 type buyer struct {
 	id         int64
 	redemption string
@@ -66,11 +66,11 @@ func openClientele(ctx context.Context, store seed.Store, algs ...string) (*clie
 	if err != nil {
 		return nil, err
 	}
-	partners := &partner.Registry{DB: db, Sealer: box, Now: app.Now}
+	partners := &partner.Store{DB: db, Sealer: box, Now: app.Now}
 	c := &clientele{url: at, db: db, parties: map[string][]*party{}, server: &oauth.Server{
 		DB: db, Sealer: box, Now: app.Now, Partners: partners,
-		Profiles: &profile.Book{DB: db, Partners: partners, Now: app.Now},
-		Licenses: &license.Registry{DB: db, Now: app.Now, Events: &event.Log{DB: db}},
+		Profiles: &profile.Store{DB: db, Partners: partners, Now: app.Now},
+		Licenses: &license.Store{DB: db, Now: app.Now, Events: &event.Log{DB: db}},
 		Issuer:   "https://licenses.example.com", Life: oauth.Lifetimes{Code: time.Hour},
 	}}
 	for _, alg := range algs {
@@ -86,7 +86,7 @@ func openClientele(ctx context.Context, store seed.Store, algs ...string) (*clie
 	return c, nil
 }
 
-// enrol makes a partner with its buyers.
+// enrol creates a partner with its buyers.
 func (c *clientele) enrol(ctx context.Context, name, alg string) (*party, error) {
 	by := audit.System("bench")
 	p, _, keys, err := c.server.Profiles.Enrol(ctx, by, partner.Draft{Name: name},
@@ -101,7 +101,7 @@ func (c *clientele) enrol(ctx context.Context, name, alg string) (*party, error)
 	if made.request, err = c.server.MarketplaceRequest(ctx, p.ID); err != nil {
 		return nil, err
 	}
-	accounts := &account.Book{DB: c.db, Now: app.Now}
+	accounts := &account.Store{DB: c.db, Now: app.Now}
 	for i := range buyersEach {
 		u, _, err := accounts.Create(ctx, by, account.Person{Email: fmt.Sprintf("buyer-%d-%d@example.com", p.ID, i)})
 		if err != nil {
@@ -116,8 +116,7 @@ func (c *clientele) enrol(ctx context.Context, name, alg string) (*party, error)
 	return made, nil
 }
 
-// exchanges makes so many codes, as many buyers' consent does, and returns the
-// requests that exchange them.
+// exchanges makes n codes, as if by n consents, and returns the requests that exchange them.
 func (c *clientele) exchanges(ctx context.Context, alg string, n int) ([][]byte, error) {
 	list := make([][]byte, n)
 	_, err := load.Each(ctx, inFlight, n, func(ctx context.Context, _, i int) error {
@@ -140,19 +139,18 @@ func (c *clientele) exchanges(ctx context.Context, alg string, n int) ([][]byte,
 	return list, nil
 }
 
-// form is a token request of the partner.
+// form returns a token request of the partner.
 func (p *party) form(grant, name, value string) string {
 	return "grant_type=" + grant + "&client_id=" + p.keys.ClientID + "&client_secret=" + p.keys.ClientSecret + "&" + name + "=" + value
 }
 
-// count asks the database for a number.
+// count runs a query for a number.
 func (c *clientele) count(ctx context.Context, sql string) (int64, error) {
 	return sqldb.One(ctx, c.db, sqldb.Value[int64], sql)
 }
 
-// audit holds what is stored against what the servers acknowledged: each exchange
-// and each refresh gave one refresh token, each code served once, and no family
-// was revoked.
+// audit compares the stored data with the servers' acknowledgements: each exchange and each refresh
+// gave one refresh token, each code worked once, and no family was revoked.
 func (c *clientele) audit(ctx context.Context, exchanged, refreshed int64) error {
 	for _, q := range []struct {
 		what, sql string

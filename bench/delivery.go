@@ -29,28 +29,30 @@ import (
 	"claviger/internal/webhook"
 )
 
-// stored is how many events wait when the dispatcher starts, and lane how many
-// requests the bare client has in flight.
+// stored is the number of events that wait when the dispatcher starts, and lane the number of
+// requests that the bare client has in flight.
 const (
 	stored = 20_000
 	lane   = 64
 )
 
-// post is a database whose events go to endpoints of the benchmark's own.
+// post is a database with events for the benchmark's own endpoints.
 type post struct {
 	url      string
 	db       *sqldb.DB
 	partners []int64
-	arrived  func(partner int, body []byte) // what an endpoint does with a request
+	arrived  func(partner int, body []byte) // called by an endpoint for each request
+	fails    func(partner int) bool         // whether an endpoint answers 500; nil: never
 	requests atomic.Int64                   // which arrived
+	failed   atomic.Int64                   // which were answered 500
 	servers  []*httptest.Server
 	urls     map[int64]string
 	secrets  courier.Secrets
 }
 
-// delivery measures how fast stored events are delivered and recorded, against a
-// client that posts the same bytes and records nothing; how soon a new event
-// arrives; and whether a partner that hangs holds up another.
+// delivery measures the rate of delivering and recording stored events, compared with a client that
+// posts the same bytes and records nothing. It also measures the latency of a new event, and the
+// effect of a hanging partner on another.
 func (b *bench) delivery(ctx context.Context, store seed.Store) error {
 	for _, endpoints := range []int{1, 20} {
 		if err := b.drain(ctx, store, endpoints); err != nil {
@@ -83,6 +85,11 @@ func openPost(ctx context.Context, store seed.Store, name string, endpoints int)
 			if p.arrived != nil {
 				p.arrived(i, body)
 			}
+			if p.fails != nil && p.fails(i) {
+				p.failed.Add(1)
+				w.WriteHeader(http.StatusInternalServerError)
+				return
+			}
 			_, _ = w.Write([]byte(`{"success":true}`))
 		}))
 		p.servers = append(p.servers, s)
@@ -98,9 +105,9 @@ func (p *post) close() error {
 	return p.db.Close()
 }
 
-// buy sells licenses of a partner; with an outbox their events go out at once.
+// buy sells licenses of a partner; with an outbox their events are sent immediately.
 func (p *post) buy(ctx context.Context, out *webhook.Outbox, partner int64, quantity int) error {
-	r := &license.Registry{DB: p.db, Now: app.Now, Events: &event.Log{DB: p.db, Outbox: out}}
+	r := &license.Store{DB: p.db, Now: app.Now, Events: &event.Log{DB: p.db, Outbox: out}}
 	_, err := r.Purchase(ctx, audit.System("bench"), license.Purchase{PartnerID: partner, Tier: 1, Quantity: quantity})
 	return err
 }
@@ -122,7 +129,7 @@ func (p *post) run(ctx context.Context, db *sqldb.DB, times cluster.Times) (out 
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- d.Run(ctx) }()
-	return &webhook.Outbox{DB: db, Now: app.Now, Tell: d.Tell()}, node, func() error {
+	return &webhook.Outbox{DB: db, Now: app.Now, Tell: d.Tell}, node, func() error {
 		cancel()
 		err := <-ended
 		client.Close()
@@ -135,7 +142,7 @@ func (b *bench) drain(ctx context.Context, store seed.Store, endpoints int) erro
 	if err != nil {
 		return err
 	}
-	defer p.close() //nolint:errcheck // what matters was read
+	defer p.close() //nolint:errcheck // the results were read
 	for i := range stored / 100 {
 		if err := p.buy(ctx, nil, p.partners[i%endpoints], 100); err != nil {
 			return err
@@ -165,8 +172,8 @@ func (p *post) deliver(ctx context.Context) (float64, error) {
 		return nil
 	})
 	if err == nil {
-		// An event leaves the outbox once. Here each did in every round, and PostgreSQL
-		// would read over all that it left there.
+		// Normally an event leaves the outbox once. Here each did in every round, and PostgreSQL
+		// would scan all the dead rows.
 		err = seed.Vacuum(ctx, p.db, p.url)
 	}
 	if err != nil {
@@ -175,7 +182,7 @@ func (p *post) deliver(ctx context.Context) (float64, error) {
 	start, before := time.Now(), p.requests.Load()
 	_, _, stop := p.run(ctx, p.db, cluster.Times{})
 	for waiting := int64(1); waiting > 0; time.Sleep(5 * time.Millisecond) {
-		// PostgreSQL reads over all rows that were deleted: it is asked only at the end.
+		// PostgreSQL scans over deleted rows, so it is queried only at the end.
 		if p.requests.Load()-before < stored {
 			continue
 		}
@@ -224,15 +231,14 @@ func drop(resp *http.Response, err error) error {
 	return errors.Join(err, resp.Body.Close())
 }
 
-// latency measures the time from the call that sells to the request that tells
-// of it, at twenty a second; with hanging, beside a partner that does not answer
-// and has a thousand events waiting.
+// latency measures the time from the call that sells to the webhook about it, at twenty a second.
+// With hanging, another partner does not answer and has a thousand events waiting.
 func (b *bench) latency(ctx context.Context, store seed.Store, hanging bool) error {
 	p, err := openPost(ctx, store, "latency", 2)
 	if err != nil {
 		return err
 	}
-	defer p.close() //nolint:errcheck // what matters was read
+	defer p.close() //nolint:errcheck // the results were read
 	arrivals, release := make(chan time.Time, 1), make(chan struct{})
 	p.arrived = func(partner int, _ []byte) {
 		if partner == 0 {
@@ -267,7 +273,7 @@ func (b *bench) latencyElsewhere(ctx context.Context, store seed.Store) error {
 	if err != nil {
 		return err
 	}
-	defer p.close() //nolint:errcheck // what matters was read
+	defer p.close() //nolint:errcheck // the results were read
 	arrivals := make(chan time.Time, 1)
 	p.arrived = func(int, []byte) { arrivals <- time.Now() }
 	never := cluster.DefaultTimes
@@ -276,7 +282,7 @@ func (b *bench) latencyElsewhere(ctx context.Context, store seed.Store) error {
 	if err != nil {
 		return err
 	}
-	defer other.Close() //nolint:errcheck // what matters was read
+	defer other.Close() //nolint:errcheck // the results were read
 	_, owner, stopOwner := p.run(ctx, other, never)
 	for !owner.Owns(p.partners[0]) {
 		time.Sleep(10 * time.Millisecond)
@@ -291,8 +297,7 @@ func (b *bench) latencyElsewhere(ctx context.Context, store seed.Store) error {
 	return nil
 }
 
-// percentiles adds the rows of times in milliseconds: the middle one, and the one
-// that a hundredth was slower than.
+// percentiles adds the rows of times in milliseconds: the median and the 99th percentile.
 func (b *bench) percentiles(name string, store seed.Store, took []float64, what string, goal50, goal99 figure.Goal, noise float64) {
 	slices.Sort(took)
 	for _, q := range []struct {
@@ -304,8 +309,8 @@ func (b *bench) percentiles(name string, store seed.Store, took []float64, what 
 	}
 }
 
-// pace sells one license every 50 ms and returns how many milliseconds each took
-// to arrive; the first few make the lane known.
+// pace sells one license every 50 ms and returns the milliseconds until each arrived. The first few
+// warm up the lane.
 func (p *post) pace(ctx context.Context, out *webhook.Outbox, arrivals <-chan time.Time) ([]float64, error) {
 	var took []float64
 	tick := time.NewTicker(50 * time.Millisecond)

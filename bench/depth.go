@@ -15,22 +15,22 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// view is a list whose deep page is held against its first.
+// view is a list whose deep page is compared with its first.
 type view struct {
 	name   string
 	target string // with a query, without page and limit; "": no page has a number there
 	limit  int64
 	deep   int64 // page
 	goal   figure.Goal
-	read   func(context.Context, paging.Page) (int, error) // from the domain package; returns how many came
+	read   func(context.Context, paging.Page) (int, error) // from the domain package; returns the number of rows
 }
 
-// views are the lists of a market, each with a page as deep as asked. A list of 600,000 has no page 10,000 of 100:
-// there the last one is taken, and page 10,000 of 50.
+// views returns the lists of a market, each with a page of the given depth. A list of 600,000 has
+// no page 10,000 of 100: there it uses the last one, and page 10,000 of 50.
 func views(db *sqldb.DB, m seed.Market, deep int64) []view {
 	licenses := func(s event.Status) func(context.Context, paging.Page) (int, error) {
 		return func(ctx context.Context, p paging.Page) (int, error) {
-			list, err := (&license.Registry{DB: db}).List(ctx, m.Partners[0], license.Filter{Status: s}, p)
+			list, err := (&license.Store{DB: db}).List(ctx, m.Partners[0], license.Filter{Status: s}, p)
 			return len(list.Licenses), err
 		}
 	}
@@ -40,7 +40,7 @@ func views(db *sqldb.DB, m seed.Market, deep int64) []view {
 			return len(list.Events), err
 		}
 	}
-	// A page of changes begins at a cursor: here, that of the license before it.
+	// A page of changes begins at a cursor: here, at the license before it.
 	changes := func(ctx context.Context, p paging.Page) (int, error) {
 		last := p.Offset()
 		f := license.Filter{UpdatedSince: time.Unix(1, 0)}
@@ -53,7 +53,7 @@ func views(db *sqldb.DB, m seed.Market, deep int64) []view {
 		if err != nil {
 			return 0, err
 		}
-		list, err := (&license.Registry{DB: db}).List(ctx, m.Partners[0], f, p)
+		list, err := (&license.Store{DB: db}).List(ctx, m.Partners[0], f, p)
 		return len(list.Licenses), err
 	}
 	flat, filtered := figure.AtMost(1.2, ""), figure.AtMost(2, "")
@@ -68,7 +68,7 @@ func views(db *sqldb.DB, m seed.Market, deep int64) []view {
 	}
 }
 
-// depths holds a deep page of each list against its first one.
+// depths compares a deep page of each list with its first one.
 func (b *bench) depths(ctx context.Context, store seed.Store) error {
 	market, err := store.Market(ctx, b.licenses, say)
 	if err != nil {

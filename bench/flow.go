@@ -11,20 +11,20 @@ import (
 	"claviger/bench/internal/seed"
 )
 
-// flow is a server process that sells and delivers as fast as it can: clients buy by
-// HTTP, and the benchmark's own endpoints accept what is sent.
+// flow is a server process that sells and delivers as fast as it can: clients buy over HTTP, and
+// the benchmark's own endpoints accept the webhooks.
 type flow struct {
 	*post
 	shop
 	service *server
 	crowd   load.Crowd
 	scene   scene
-	turns   []turn // by client; nil: no order is sent twice
+	turns   []turn // by client; nil: orders are sent once
 	arrived atomic.Int64
 }
 
-// openFlow starts it on a new database of that name, with so many clients. prepare, if it
-// is not nil, changes the database first.
+// openFlow starts a flow on a new database of that name, with this many clients. prepare, if not
+// nil, changes the database first.
 func openFlow(ctx context.Context, store seed.Store, name string, partners, buyers int, sc scene, prepare func(*post) error) (_ *flow, err error) {
 	f := &flow{scene: sc}
 	f.scene.one = partners == 1
@@ -61,7 +61,7 @@ func (f *flow) close() error {
 	return f.post.close()
 }
 
-// next is the next order of a client.
+// next returns the next order of a client.
 func (f *flow) next(client int) []byte {
 	if f.turns != nil {
 		return f.nextOrTwice(client)
@@ -69,8 +69,8 @@ func (f *flow) next(client int) []byte {
 	return f.request(f.scene, client)
 }
 
-// run sells for a while and waits until each sale has arrived at its partner. It returns
-// how many that were and how long it took.
+// run sells for a while and waits until each sale has arrived at its partner. It returns their
+// number and the duration.
 func (f *flow) run(ctx context.Context, d time.Duration) (sold int64, took time.Duration, err error) {
 	before, begun := f.sold.Load(), time.Now()
 	f.arrived.Store(0)
@@ -83,7 +83,7 @@ func (f *flow) run(ctx context.Context, d time.Duration) (sold int64, took time.
 	return sold, time.Since(begun), err
 }
 
-// spent is the time that the server has taken of the CPU so far, with that of the database.
+// spent returns the CPU time of the server so far, including the database.
 func (b *bench) spent(store seed.Store, service *server) time.Duration {
 	return meter.CPU(service.pid()) + meter.Tree(b.serversOf(store)...)
 }

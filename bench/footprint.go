@@ -22,8 +22,8 @@ import (
 	"claviger/bench/internal/seed"
 )
 
-// footprint measures the real program: its memory under load on the seeded
-// database, and how soon and how small `dev` is.
+// footprint measures the real program: its memory under load on the seeded database, and the
+// start-up time and size of `dev`.
 func (b *bench) footprint(ctx context.Context, store seed.Store) error {
 	program, err := b.build(ctx, "claviger", "claviger/cmd/claviger")
 	if err != nil {
@@ -38,9 +38,8 @@ func (b *bench) footprint(ctx context.Context, store seed.Store) error {
 	return b.dev(ctx, store, program)
 }
 
-// memory runs `serve` under a mix of what partners and the marketplace ask for,
-// and reads its highest resident size. What it sells stays in the database,
-// which is the larger for it on the next run.
+// memory runs `serve` under a mix of requests of partners and the marketplace, and reads its
+// highest resident size. Its sales stay in the database, which is larger on the next run.
 func (b *bench) memory(ctx context.Context, store seed.Store, program string) error {
 	market, err := store.Market(ctx, b.licenses, say)
 	if err != nil {
@@ -88,7 +87,7 @@ func (b *bench) memory(ctx context.Context, store seed.Store, program string) er
 	return nil
 }
 
-// mixture draws requests: mostly lists, some single licenses, some purchases.
+// mixture returns random requests: mostly lists, some single licenses, some purchases.
 func mixture(m seed.Market) func() []byte {
 	run := time.Now().UnixNano()
 	var sold atomic.Int64
@@ -113,7 +112,7 @@ func mixture(m seed.Market) func() []byte {
 	}
 }
 
-// dev starts `claviger dev` again and again on a file that it made before.
+// dev starts `claviger dev` repeatedly on an existing file.
 func (b *bench) dev(ctx context.Context, store seed.Store, program string) error {
 	if err := store.Drop(ctx, "dev"); err != nil {
 		return err
@@ -139,9 +138,8 @@ func (b *bench) dev(ctx context.Context, store seed.Store, program string) error
 	return store.Drop(ctx, "dev")
 }
 
-// devOnce starts it, asks for the list of licenses as soon as the credentials
-// are there, and returns how long that took from the start, and the highest
-// resident size in MiB so far.
+// devOnce starts it and requests the list of licenses as soon as the credentials are printed. It
+// returns the time since the start, and the highest resident size in MiB so far.
 func (b *bench) devOnce(ctx context.Context, program, file string) (time.Duration, float64, error) {
 	cmd := exec.CommandContext(ctx, program, "dev", "--json", "--addr", "127.0.0.1:0", "--db", file)
 	output, err := cmd.StdoutPipe()
@@ -180,7 +178,7 @@ func end(cmd *exec.Cmd) {
 	_ = cmd.Wait()
 }
 
-// free is an address that nobody listens on.
+// free returns a free address.
 func free(ctx context.Context) (string, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -17,25 +17,25 @@ const (
 	batchOrders   = 1000
 )
 
-// launch is the launch day of one partner: 64 clients buy one license each for a new
-// buyer, and half of the orders come twice.
+// launch is the launch day of one partner: 64 clients buy one license each for a new buyer, and
+// half of the orders are sent twice.
 func (b *bench) launch(ctx context.Context, store seed.Store) error {
 	f, err := openFlow(ctx, store, "launch", 1, launchClients, scene{buyer: true}, nil)
 	if err != nil {
 		return err
 	}
-	defer f.close() //nolint:errcheck // what matters was read
+	defer f.close() //nolint:errcheck // the results were read
 	f.turns = make([]turn, launchClients)
 	return b.wholePath(ctx, store, f, fmt.Sprintf("launch day, %d clients of 1 partner, half of the orders twice", launchClients))
 }
 
-// turn is where a client of a launch day is.
+// turn is the position of a client on a launch day.
 type turn struct {
 	n     int
 	order []byte
 }
 
-// nextOrTwice is the next order of a client, which sends the first of two twice.
+// nextOrTwice returns the next order of a client, which sends the first of two twice.
 func (f *flow) nextOrTwice(client int) []byte {
 	t := &f.turns[client]
 	if t.n++; t.n%3 != 2 {

@@ -14,7 +14,7 @@ import (
 	"claviger/bench/internal/yard"
 )
 
-// inFlight is how many connections ask for lists at once.
+// inFlight is the number of connections that request lists concurrently.
 const inFlight = 32
 
 // lists compares GET /v2/licenses, 100 of a million, with a program that runs the
@@ -55,13 +55,13 @@ func (b *bench) lists(ctx context.Context, store seed.Store) error {
 	return b.listsOf(ctx, store, "GET /v2/licenses, a page anywhere", service, bare, anywhere)
 }
 
-// cost is what a server process spent on each answer.
+// cost is the cost of each answer for a server process.
 type cost struct {
 	of     *server
 	micros []float64
 }
 
-// rate asks as run does and notes the rate and the server's time for each answer.
+// rate sends requests like run and records the rate and the server's time per answer.
 func (c *cost) rate(run func() (float64, error)) (float64, error) {
 	before, began := meter.CPU(c.of.pid()), time.Now()
 	rate, err := run()
@@ -106,8 +106,7 @@ type side struct {
 	run   func() (float64, error)
 }
 
-// against holds what a server answers in a second against what a bare one does,
-// and what both spend on each answer.
+// against compares the answers per second, and the cost of each, of a server and a bare one.
 func (b *bench) against(name string, store seed.Store, goal figure.Goal, service, bare side) error {
 	noise := meter.Listen(b.servers...)
 	cpu, bareCPU := cost{of: service.of}, cost{of: bare.of}
@@ -131,7 +130,7 @@ func (b *bench) against(name string, store seed.Store, goal figure.Goal, service
 	return nil
 }
 
-// firstOf is the first error of some, if any.
+// firstOf returns the first error, if any.
 func firstOf(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

@@ -16,11 +16,11 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// openPages is how many pages follow what happens at once.
+// openPages is the number of concurrently open live pages.
 const openPages = 200
 
-// live measures what pages cost those who do not look at them: open ones deliveries, and
-// the indexes of lists what writes to them.
+// live measures the indirect cost of pages: of open ones for deliveries, and of the lists' indexes
+// for writes.
 func (b *bench) live(ctx context.Context, store seed.Store) error {
 	return errors.Join(b.followed(ctx, store), b.indexed(ctx, store))
 }
@@ -31,8 +31,8 @@ func (b *bench) followed(ctx context.Context, store seed.Store) error {
 	if err != nil {
 		return err
 	}
-	defer f.close()                                    //nolint:errcheck // what matters was read
-	if _, _, err := f.run(ctx, b.length); err != nil { // warm; there is something to look at
+	defer f.close()                                    //nolint:errcheck // the results were read
+	if _, _, err := f.run(ctx, b.length); err != nil { // warm-up; creates something to show
 		return err
 	}
 	users, err := seed.Join(ctx, f.db, f.post.partners...)
@@ -86,8 +86,8 @@ func (b *bench) besides(ctx context.Context, store seed.Store, f *flow, name str
 	return nil
 }
 
-// turn runs a flow for one side of a round: how many events were delivered per second,
-// and how many microseconds of the CPU each took.
+// turn runs a flow for one side of a round. It returns the delivered events per second, and the CPU
+// microseconds of each.
 func (b *bench) turn(ctx context.Context, store seed.Store, f *flow) (rate, cost float64, err error) {
 	used := b.spent(store, f.service)
 	n, took, err := f.run(ctx, b.length)
@@ -95,8 +95,7 @@ func (b *bench) turn(ctx context.Context, store seed.Store, f *flow) (rate, cost
 	return float64(n) / took.Seconds(), float64((b.spent(store, f.service) - used).Microseconds()) / float64(n), err
 }
 
-// pages are the requests of open pages: of each partner as many, by people who each have
-// as many open.
+// pages returns the requests of open pages: the same number for each partner and each person.
 func (f *flow) pages(ctx context.Context, cookies, paths []string) ([]*http.Request, error) {
 	var list []*http.Request
 	for i := range openPages {
@@ -112,9 +111,8 @@ func (f *flow) pages(ctx context.Context, cookies, paths []string) ([]*http.Requ
 	return list, nil
 }
 
-// follow opens the pages, follows their streams as a browser does and reads what they
-// send, until the function that it returns is called. That returns an error if a stream
-// has ended by itself: then fewer were open.
+// follow opens the pages and reads their streams like a browser, until the returned function is
+// called. That returns an error if a stream has ended early: then fewer were open.
 func follow(ctx context.Context, pages []*http.Request) (leave func() error, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	transport := &http.Transport{DisableCompression: true}
@@ -175,12 +173,12 @@ func followOne(transport *http.Transport, page *http.Request) (io.ReadCloser, er
 	if err != nil {
 		return nil, err
 	}
-	_, err = io.ReadFull(answer.Body, make([]byte, len(": welcome"))) // the page is told from now on
+	_, err = io.ReadFull(answer.Body, make([]byte, len(": welcome"))) // the page is live from now on
 	return answer.Body, err
 }
 
-// listIndexes are the indexes that sales and deliveries write to and only lists and
-// searches of pages read.
+// listIndexes are the indexes that sales and deliveries update, and only lists and searches of
+// pages use.
 var listIndexes = []string{
 	"licenses_key_end", "deliveries_made", "audit_entries_partner", "purchases_user", "outbox_failing", "outbox_all_failing", "outbox_all_given_up",
 }
@@ -191,7 +189,7 @@ func (b *bench) indexed(ctx context.Context, store seed.Store) error {
 	if err != nil {
 		return err
 	}
-	defer with.close() //nolint:errcheck // what matters was read
+	defer with.close() //nolint:errcheck // the results were read
 	without, err := openFlow(ctx, store, "unindexed", clients, clients, scene{buyer: true}, func(p *post) error {
 		return p.db.Write(ctx, func(tx *sqldb.Tx) error {
 			for _, name := range listIndexes {
@@ -205,7 +203,7 @@ func (b *bench) indexed(ctx context.Context, store seed.Store) error {
 	if err != nil {
 		return err
 	}
-	defer without.close() //nolint:errcheck // what matters was read
+	defer without.close() //nolint:errcheck // the results were read
 	side := func(f *flow) func() (float64, error) {
 		return func() (float64, error) {
 			_, cost, err := b.turn(ctx, store, f)

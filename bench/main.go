@@ -1,6 +1,5 @@
-// Command bench measures the service against yardsticks, in one run on one
-// machine, and prints one table of ratios. README.md beside it says what each
-// row means and which figures were reached.
+// Command bench measures the service against yardsticks, in one run on one machine, and prints one
+// table of ratios. README.md beside it explains the rows and has the results.
 //
 //	make bench                        everything, on both databases
 //	go run ./bench -quick             a tenth of the data, for trying
@@ -33,18 +32,18 @@ import (
 
 // bench is one run.
 type bench struct {
-	data     string // folder of databases that are kept from run to run
+	data     string // folder of databases that are reused in later runs
 	stores   []seed.Store
 	licenses int64
 	rounds   int
 	length   time.Duration // of one side of a round
 	profile  bool
-	servers  []int // the PostgreSQL server, whose processes are not our children
+	servers  []int // the PostgreSQL server; its processes are not our children
 	rows     []figure.Row
-	machine  string // what the figures were measured on
+	machine  string // description of the machine
 }
 
-// cases are what can be measured, in the order in which it is.
+// cases are the benchmarks, in order.
 var cases = []struct {
 	name string
 	run  func(*bench, context.Context, seed.Store) error
@@ -60,6 +59,7 @@ var cases = []struct {
 	{"outage", (*bench).outage},
 	{"sustained", (*bench).sustained},
 	{"launch", (*bench).launch},
+	{"failing", (*bench).failing},
 	{"oauth", (*bench).oauth},
 	{"footprint", (*bench).footprint},
 }
@@ -74,7 +74,7 @@ func main() {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		stop()
-		os.Exit(1) //nolint:gocritic // what was deferred has just been done
+		os.Exit(1) //nolint:gocritic // deferred calls have already run
 	}
 }
 
@@ -86,7 +86,7 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "seed 100,000 licenses instead of 1,000,000 and take fewer rounds")
 	licenses := flags.Int64("licenses", 0, "how many licenses to seed, a multiple of 10,000, in place of what is usual")
-	only := flags.String("only", "", "cases to run, by commas: lists, depth, pages, live, search, purchases, payments, delivery, outage, sustained, launch, oauth, footprint")
+	only := flags.String("only", "", "cases to run, by commas: lists, depth, pages, live, search, purchases, payments, delivery, outage, sustained, launch, failing, oauth, footprint")
 	db := flags.String("db", bothDatabases, "databases to run on; PostgreSQL is the server of CLAVIGER_TEST_POSTGRES")
 	flags.StringVar(&b.data, "data", filepath.Join("bench", "data"), "folder of what is kept from run to run")
 	flags.BoolVar(&b.profile, "profile", false, "write CPU profiles of the server into the data folder")
@@ -118,7 +118,7 @@ func run(ctx context.Context, args []string) error {
 
 const bothDatabases = "sqlite,postgres"
 
-// save writes the figures where benchstat finds them, and where they are recorded.
+// save writes the figures for benchstat, and for the record.
 func (b *bench) save(record string) error {
 	var lines strings.Builder
 	if err := figure.Benchmarks(&lines, b.rows); err != nil {
@@ -133,7 +133,7 @@ func (b *bench) save(record string) error {
 		return nil
 	}
 	page := filepath.Join(record, "README.md")
-	text, err := os.ReadFile(page) //nolint:gosec // it is named by who runs the benchmark
+	text, err := os.ReadFile(page) //nolint:gosec // named by the user of the benchmark
 	if err != nil {
 		return fmt.Errorf("read the page of figures: %w", err)
 	}
@@ -165,7 +165,7 @@ func (b *bench) open(list string) error {
 	return nil
 }
 
-// all runs the cases that are asked for.
+// all runs the selected cases.
 func (b *bench) all(ctx context.Context, only string) error {
 	names := strings.Split(only, ",")
 	for _, c := range cases {
@@ -182,18 +182,18 @@ func (b *bench) all(ctx context.Context, only string) error {
 	return nil
 }
 
-// add takes a row and shows it at once to whoever watches.
+// add adds a row and prints it immediately.
 func (b *bench) add(r figure.Row) {
 	b.rows = append(b.rows, r)
 	say("  %s: %s against %s = %s (goal %s; %.0f %% noise)", r.Case, r.Ours, r.Yardstick, strings.ReplaceAll(r.Shown, "*", ""), r.Goal, 100*r.Noise)
 }
 
-// say tells on standard error how far it is; standard output has the table.
+// say reports progress on standard error; standard output has the table.
 func say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "%s "+format+"\n", append([]any{time.Now().Format(time.TimeOnly)}, args...)...)
 }
 
-// describe prints what the figures were measured on.
+// describe prints the machine and the versions.
 func (b *bench) describe(ctx context.Context) {
 	b.machine = fmt.Sprintf("%s, %d cores, %s", runtime.Version(), runtime.NumCPU(), time.Now().UTC().Format(time.DateOnly))
 	for _, s := range b.stores {
@@ -233,7 +233,7 @@ func (b *bench) describeServer(ctx context.Context, url string) error {
 	return nil
 }
 
-// perSecond is the unit of rates, micros that of times.
+// perSecond is the unit of rates, micros of times.
 var (
 	perSecond = figure.Unit{Name: "op/s", Show: func(v float64) string { return thousands(v) + "/s" }}
 	micros    = figure.Unit{Name: "us/op", Show: func(v float64) string { return thousands(v) + " µs" }}

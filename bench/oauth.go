@@ -27,22 +27,22 @@ type tokens struct {
 	people  *clientele
 	service *server
 	noise   meter.Noise
-	length  time.Duration       // of one side of a round: half of the others', because there is much to measure
+	length  time.Duration       // of one side of a round: half of the others, because there are many measurements
 	chains  map[string][]*chain // by algorithm, inFlight of each
 
-	exchanged, refreshed atomic.Int64 // what the service acknowledged
+	exchanged, refreshed atomic.Int64 // acknowledged by the service
 }
 
-// oauth holds refreshes and code exchanges, by both algorithms, against a handler
-// that only signs, and lookups of the license against one that writes the same
-// bytes; then how long a refresh takes when there are few, and what was lost.
+// oauth compares refreshes and code exchanges, by both algorithms, with a handler that only signs,
+// and lookups of the license with one that writes the same bytes. Then it measures the duration of
+// a refresh under light load, and losses.
 func (b *bench) oauth(ctx context.Context, store seed.Store) error {
 	algs := []string{profile.ES256, profile.RS256}
 	people, err := openClientele(ctx, store, algs...)
 	if err != nil {
 		return err
 	}
-	defer people.db.Close() //nolint:errcheck // what was acknowledged is on disk
+	defer people.db.Close() //nolint:errcheck // acknowledged data is on disk
 	service, err := startService(ctx, people.url)
 	if err != nil {
 		return err
@@ -77,12 +77,12 @@ func (b *bench) oauth(ctx context.Context, store seed.Store) error {
 	return t.losses(ctx)
 }
 
-// done says what was done so far.
+// done describes the work so far.
 func (t *tokens) done() string {
 	return fmt.Sprintf("%s exchanges, %s refreshes", thousands(float64(t.exchanged.Load())), thousands(float64(t.refreshed.Load())))
 }
 
-// signer starts the handler that signs what the service signed in a.
+// signer starts the handler that signs the same claims as the service in a.
 func (t *tokens) signer(ctx context.Context, a yard.Answer, alg string) (*server, error) {
 	s, err := signatureOf(a, alg)
 	if err != nil {
@@ -91,8 +91,7 @@ func (t *tokens) signer(ctx context.Context, a yard.Answer, alg string) (*server
 	return t.startYardstick(ctx, yard.Signs, s)
 }
 
-// refresh has every connection refresh in a chain: the next request is made from
-// the last answer.
+// refresh refreshes on every connection in a chain: the next request is made from the last answer.
 func (t *tokens) refresh(ctx context.Context, alg string) error {
 	ours := t.chains[alg]
 	run := func(chains []*chain, d time.Duration, counted *atomic.Int64) (float64, error) {
@@ -138,7 +137,7 @@ func (t *tokens) refresh(ctx context.Context, alg string) error {
 		side{bare, nil, func() (float64, error) { return run(theirs, t.length, &uncounted) }})
 }
 
-// exchange has every connection exchange codes that were made before.
+// exchange exchanges prepared codes on every connection.
 func (t *tokens) exchange(ctx context.Context, alg string) error {
 	n := int(2000 * t.length.Seconds())
 	if alg == profile.RS256 { // which is slower
@@ -180,7 +179,7 @@ func (t *tokens) exchange(ctx context.Context, alg string) error {
 	var uncounted atomic.Int64
 	sides := []side{{of: t.service, ready: ready}, {of: bare}}
 	for i, counted := range []*atomic.Int64{&t.exchanged, &uncounted} {
-		crowd, err := load.Gather(ctx, sides[i].of.Addr, inFlight) // a connection that asks nothing for 5 s is ended
+		crowd, err := load.Gather(ctx, sides[i].of.Addr, inFlight) // a connection that is idle for 5 s is closed
 		if err != nil {
 			return err
 		}
@@ -193,7 +192,7 @@ func (t *tokens) exchange(ctx context.Context, alg string) error {
 	return t.against("OAuth: code exchange, "+alg, t.store, figure.Goal{}, sides[0], sides[1])
 }
 
-// lookUp has every connection ask for its license by its access token.
+// lookUp requests the license on every connection by its access token.
 func (t *tokens) lookUp(ctx context.Context, chains []*chain) error {
 	requests := make([][]byte, len(chains))
 	for i, c := range chains {
@@ -224,7 +223,7 @@ func (t *tokens) lookUp(ctx context.Context, chains []*chain) error {
 	return t.against("OAuth: license_key", t.store, figure.Goal{}, sides[0], sides[1])
 }
 
-// pace refreshes fifty times a second, whether or not the last was answered.
+// pace refreshes fifty times a second, without waiting for the previous answer.
 func (t *tokens) pace(ctx context.Context, chains []*chain) error {
 	const gap = 20 * time.Millisecond
 	took := make([]float64, int(10*t.length/gap))

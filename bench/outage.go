@@ -14,18 +14,18 @@ import (
 	"claviger/internal/webhook"
 )
 
-// missed is how many events wait when the endpoint is back.
+// missed is the number of events that wait when the endpoint is back.
 const missed = 50_000
 
-// outage measures how long it takes, from the first success after an outage of two
-// minutes, until all that waited is delivered and recorded; where the database is a
-// server, beside a second node. The outage is written, not waited for.
+// outage measures the time from the first success after an outage of two minutes until all waiting
+// events are delivered and recorded; on PostgreSQL with a second node. The outage is written to the
+// database, not waited for.
 func (b *bench) outage(ctx context.Context, store seed.Store) error {
 	p, err := openPost(ctx, store, "outage", 1)
 	if err != nil {
 		return err
 	}
-	defer p.close() //nolint:errcheck // what matters was read
+	defer p.close() //nolint:errcheck // the results were read
 	for range missed / 100 {
 		if err := p.buy(ctx, nil, p.partners[0], 100); err != nil {
 			return err
@@ -52,8 +52,8 @@ func (b *bench) outage(ctx context.Context, store seed.Store) error {
 	return nil
 }
 
-// fail writes what an outage of that length leaves with the usual schedule: each event was
-// tried three times, and waits for up to two minutes.
+// fail writes the result of an outage of that length with the usual schedule: each event was tried
+// three times, and waits for up to two minutes.
 func (p *post) fail(ctx context.Context, length time.Duration) error {
 	now := app.Now()
 	return p.db.Write(ctx, func(tx *sqldb.Tx) error {
@@ -81,8 +81,8 @@ func (p *post) runNodes(ctx context.Context, store seed.Store) (*webhook.Outbox,
 	return out, func() error { return errors.Join(stopSecond(), stop(), db.Close()) }, nil
 }
 
-// waiting is whether something waits, as 0 or 1. It is as cheap a question as there is: it
-// is asked beside what it measures.
+// waiting returns 1 if an event waits, else 0. The query is as cheap as possible, because it runs
+// during the measurement.
 func (p *post) waiting(ctx context.Context) (int64, error) {
 	return sqldb.One(ctx, p.db, sqldb.Value[int64], `SELECT count(*) FROM (SELECT 1 FROM outbox WHERE state = 1 LIMIT 1) AS w`)
 }

@@ -23,17 +23,17 @@ import (
 	"claviger/internal/visitor"
 )
 
-// crowd is how many people look at pages at once.
+// crowd is the number of concurrent viewers.
 const crowd = 16
 
-// viewers are the cookies of people who are signed in.
+// viewers has the cookies of signed-in people.
 type viewers struct {
 	members  []string // of the first partner
 	operator string
 }
 
-// pages measures the pages of the portal: what they cost beside the call for the same
-// rows, and how soon they come while many look. What they cost others is in live.
+// pages measures the pages of the portal: their cost compared with the API call for the same rows,
+// and their latency under load. live measures their cost for others.
 func (b *bench) pages(ctx context.Context, store seed.Store) error {
 	world, err := store.World(ctx, b.licenses, say)
 	if err != nil {
@@ -68,7 +68,7 @@ func signInAll(ctx context.Context, w seed.World) (viewers, error) {
 	if err != nil {
 		return viewers{}, err
 	}
-	added, err := (&account.Book{DB: db, Now: app.Now}).AddOperator(ctx, audit.System("bench"), "operator@example.com")
+	added, err := (&account.Store{DB: db, Now: app.Now}).AddOperator(ctx, audit.System("bench"), "operator@example.com")
 	if err := errors.Join(err, db.Close()); err != nil {
 		return viewers{}, err
 	}
@@ -98,11 +98,11 @@ func signIn(ctx context.Context, at string, users []account.User) ([]string, err
 }
 
 func session(ctx context.Context, db *sqldb.DB, u account.User) (string, error) {
-	site := &visitor.Site{Sessions: ui.NewSessions(&account.Sessions{DB: db, Now: app.Now}, true), Accounts: &account.Book{DB: db, Now: app.Now}}
+	site := &visitor.Site{Sessions: ui.NewSessions(&account.Sessions{DB: db, Now: app.Now}, true), Accounts: &account.Store{DB: db, Now: app.Now}}
 	var failed error
 	answer := httptest.NewRecorder()
 	site.Sessions.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		failed = site.SignIn(r, u, app.Now(), "/", false)
+		failed = site.SignIn(r, account.Entry{User: u, Next: "/"}, app.Now(), false)
 	})).ServeHTTP(answer, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
 	list := answer.Result().Cookies()
 	if failed != nil || len(list) == 0 {
@@ -111,7 +111,7 @@ func session(ctx context.Context, db *sqldb.DB, u account.User) (string, error) 
 	return list[0].Name + "=" + list[0].Value, nil
 }
 
-// sights holds each page against the call for the same rows, in turns.
+// sights compares each page with the API call for the same rows, in turns.
 func (b *bench) sights(ctx context.Context, store seed.Store, service *server, w seed.World, people viewers) error {
 	client, err := load.Dial(ctx, service.Addr)
 	if err != nil {
@@ -153,7 +153,7 @@ func (b *bench) sights(ctx context.Context, store seed.Store, service *server, w
 	return nil
 }
 
-// look has the crowd look at pages without a pause, and measures when answers begin.
+// look loads pages for the crowd without a pause, and measures when answers begin.
 func (b *bench) look(ctx context.Context, store seed.Store, service *server, w seed.World, people viewers) error {
 	clients, err := load.Gather(ctx, service.Addr, crowd)
 	if err != nil {
@@ -206,7 +206,7 @@ func (b *bench) firstByte(store seed.Store, name string, viewers int, took []flo
 	b.add(figure.Single(fmt.Sprintf("%s: first byte with %d viewers, p95", name, viewers), store.Name(), of, took[len(took)*95/100], "%.1f", "ms", goal, noise))
 }
 
-// profilePages profiles the server while all viewers look at the pages that show rows.
+// profilePages profiles the server while all viewers load the pages with rows.
 func (b *bench) profilePages(ctx context.Context, store seed.Store, service *server, w seed.World, people viewers) error {
 	clients, err := load.Gather(ctx, service.Addr, 4)
 	if err != nil {

@@ -21,21 +21,21 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// visitors is how many look at a product at once.
+// visitors is the number of concurrent viewers of a product.
 const visitors = 32
 
-// perSide is how many checkouts are made for one side of a round: more than are sold.
+// perSide is the number of checkouts for one side of a round: more than are sold.
 const perSide = 8000
 
-// till is a shop whose buyers are about to pay: each has an account and an open checkout.
+// till is a shop with buyers who are about to pay: each has an account and an open checkout.
 type till struct {
 	*shop
 	buyers int64
 	paid   atomic.Int64 // by Stripe
 }
 
-// payments compares what Stripe's events sell with what the operator's orders sell, both
-// for buyers who have an account, and measures the page that leads to them.
+// payments compares sales by Stripe's events with sales by the operator's orders, both for buyers
+// with an account, and measures the page that leads to them.
 func (b *bench) payments(ctx context.Context, store seed.Store) error {
 	const name = "payment_ours"
 	t := &till{shop: &shop{}, buyers: perSide * int64(b.rounds+1)}
@@ -64,8 +64,7 @@ func (b *bench) payments(ctx context.Context, store seed.Store) error {
 	return errors.Join(err, store.Drop(ctx, name))
 }
 
-// fill makes the buyers, and a checkout with each of the two partners that they may buy
-// from.
+// fill creates the buyers, and a checkout with each of the two partners that they may buy from.
 func (t *till) fill(ctx context.Context) error {
 	db, err := sqldb.Open(ctx, t.url, sqldb.Options{})
 	if err != nil {
@@ -92,7 +91,7 @@ func (t *till) fill(ctx context.Context) error {
 	return errors.Join(err, db.Close())
 }
 
-// ref is how the names of the scene's checkouts begin.
+// ref returns the prefix of the scene's checkouts.
 func (sc scene) ref() string { return fmt.Sprintf("co_%d_", sc.partners()) }
 
 func (sc scene) tier() int {
@@ -149,7 +148,7 @@ func (b *bench) paid(ctx context.Context, store seed.Store, sc scene, t *till, s
 	return err
 }
 
-// events are the next payments.
+// events returns the next payments.
 func (t *till) events(sc scene) [][]byte {
 	list := make([][]byte, perSide)
 	for i := range list {
@@ -158,7 +157,7 @@ func (t *till) events(sc scene) [][]byte {
 	return list
 }
 
-// event is a payment as Stripe reports it.
+// event returns a payment as Stripe reports it.
 func (t *till) event(sc scene, n int64) []byte {
 	body := fmt.Sprintf(paidEvent, sc.ref(), n, stripe.APIVersion, time.Now().Unix())
 	header := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: []byte(body), Secret: stripeSecret}).Header
@@ -166,13 +165,13 @@ func (t *till) event(sc scene, n int64) []byte {
 		header, len(body), body)
 }
 
-// The account at Stripe that the measured service has.
+// The Stripe account of the measured service.
 const (
 	stripeKey    = "sk_test_benchmark"
 	stripeSecret = "whsec_benchmark"
 )
 
-// paidEvent is an event with the members that Stripe sends.
+// paidEvent is an event with all members that Stripe sends.
 const paidEvent = `{"id":"evt_%[1]s%[2]d","object":"event","api_version":"%[3]s","created":%[4]d,"data":{"object":{
 "id":"cs_test_%[1]s%[2]d","object":"checkout.session","adaptive_pricing":{"enabled":false},"after_expiration":null,"allow_promotion_codes":null,
 "amount_subtotal":4900,"amount_total":4900,"automatic_tax":{"enabled":false,"liability":null,"provider":null,"status":null},
@@ -191,7 +190,7 @@ const paidEvent = `{"id":"evt_%[1]s%[2]d","object":"event","api_version":"%[3]s"
 "success_url":"https://licenses.example.com/checkout/%[1]s%[2]d","total_details":{"amount_discount":0,"amount_shipping":0,"amount_tax":0},"ui_mode":"hosted",
 "url":null,"wallet_options":null}},"livemode":false,"pending_webhooks":1,"request":{"id":null,"idempotency_key":null},"type":"checkout.session.completed"}`
 
-// product has visitors look at one product without a pause, and measures when answers begin.
+// product loads one product for the visitors without a pause, and measures when answers begin.
 func (b *bench) product(ctx context.Context, store seed.Store, service *server, partnerID int64) error {
 	crowd, err := load.Gather(ctx, service.Addr, visitors)
 	if err != nil {

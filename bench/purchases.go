@@ -22,19 +22,18 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// clients is how many buy at once.
+// clients is the number of concurrent buyers.
 const clients = 16
 
-// shop is where the service sells: a database of its own, with a partner for each
-// client.
+// shop is the service's own database, with a partner for each client.
 type shop struct {
 	url      string
 	partners []int64
 	sold     atomic.Int64
 }
 
-// scene is who buys what: from one partner, whose writers take turns, or each
-// client from another; without a buyer, or each for a new one.
+// scene describes the sales: from one partner, whose writes are serialized, or from one per client;
+// without a buyer, or for a new one each.
 type scene struct {
 	name  string
 	one   bool
@@ -55,11 +54,11 @@ var scenes = []scene{
 	{name: "1 partner, 64 clients", one: true, afar: true, many: true, goal: figure.AtLeast(80, "")},
 }
 
-// oneWay is how long a packet takes to a database in the same data centre.
+// oneWay is the one-way latency to a database in the same data centre.
 const oneWay = 250 * time.Microsecond
 
-// purchases compares the service with a plain program that writes as many rows, with
-// a commit for each order and a round trip for each statement.
+// purchases compares the service with a plain program that writes as many rows, with a commit per
+// order and a round trip per statement.
 func (b *bench) purchases(ctx context.Context, store seed.Store) error {
 	const ours, plain = "sale_ours", "sale_yardstick"
 	s := &shop{}
@@ -135,7 +134,7 @@ func (b *bench) scene(ctx context.Context, store seed.Store, sc scene, s *shop, 
 	return b.sell("purchases: "+sc.title()+" (HTTP)", store, sc.goal, ours, yardstick)
 }
 
-// sell has the yardstick sell for a while and returns how much it sold in a second.
+// sell makes the yardstick sell for a while and returns the sales per second.
 func (s *server) sell(length time.Duration) (float64, error) {
 	if err := json.NewEncoder(s.input).Encode(yard.Round{Millis: length.Milliseconds()}); err != nil {
 		return 0, fmt.Errorf("ask the yardstick to sell: %w", err)
@@ -175,7 +174,7 @@ func (s *shop) open(ctx context.Context, store seed.Store, name string) error {
 	return errors.Join(err, db.Close())
 }
 
-// audit holds the number of acknowledged purchases against what is stored.
+// audit compares the number of acknowledged purchases with the stored ones.
 func (s *shop) audit(ctx context.Context) error {
 	db, err := sqldb.Open(ctx, s.url, sqldb.Options{})
 	if err != nil {
@@ -201,7 +200,7 @@ func (s *shop) audit(ctx context.Context) error {
 	})
 }
 
-// partner is the one that a client buys from.
+// partner returns the partner that a client buys from.
 func (s *shop) partner(sc scene, client int) int64 {
 	if sc.one {
 		return s.partners[0]
@@ -209,7 +208,7 @@ func (s *shop) partner(sc scene, client int) int64 {
 	return s.partners[client%len(s.partners)]
 }
 
-// order is the n-th order of all.
+// order returns the n-th order of all.
 func (s *shop) order(sc scene, client int) (license.Purchase, int64) {
 	n := s.sold.Add(1)
 	p := license.Purchase{
@@ -222,7 +221,7 @@ func (s *shop) order(sc scene, client int) (license.Purchase, int64) {
 	return p, n
 }
 
-// clients is how many buy at once.
+// clients returns the number of concurrent buyers.
 func (sc scene) clients() int {
 	if sc.many {
 		return launchClients
@@ -230,7 +229,7 @@ func (sc scene) clients() int {
 	return clients
 }
 
-// title is the scene in words.
+// title describes the scene in words.
 func (sc scene) title() string {
 	if sc.afar {
 		return fmt.Sprintf("%s, a round trip takes %v more", sc.name, 2*oneWay)
@@ -244,7 +243,7 @@ func (b *bench) sellHere(ctx context.Context, sc scene, s *shop, at string) (run
 	if err != nil {
 		return nil, nil, err
 	}
-	registry := &license.Registry{DB: db, Now: app.Now, Gather: &license.Gatherer{}}
+	registry := &license.Store{DB: db, Now: app.Now, Gather: &license.Gatherer{}}
 	sell := func(ctx context.Context, client int) error {
 		order, _ := s.order(sc, client)
 		_, err := registry.Purchase(ctx, audit.System("bench"), order)
@@ -279,7 +278,7 @@ func (b *bench) sellByHTTP(ctx context.Context, store seed.Store, sc scene, s *s
 	return func() (float64, error) { return crowd.Rate(ctx, b.length/2, 201, next) }, end, nil
 }
 
-// request is the order as the operator sends it.
+// request returns the order as the operator sends it.
 func (s *shop) request(sc scene, client int) []byte {
 	o, n := s.order(sc, client)
 	user := ""

@@ -19,7 +19,7 @@ import (
 	"claviger/internal/today"
 )
 
-// searchPartners is how many partners share the licenses.
+// searchPartners is the number of partners that share the licenses.
 const searchPartners = 300
 
 // search measures the console's search by each kind of key.
@@ -38,9 +38,9 @@ func (b *bench) search(ctx context.Context, store seed.Store) error {
 		return err
 	}
 	defer db.Close() //nolint:errcheck // nothing was written
-	desk := &support.Desk{
-		DB: db, Accounts: &account.Book{DB: db, Now: app.Now}, Partners: &partner.Registry{DB: db, Now: app.Now},
-		Licenses: &license.Registry{DB: db, Now: app.Now},
+	lookups := &support.Store{
+		DB: db, Accounts: &account.Store{DB: db, Now: app.Now}, Partners: &partner.Store{DB: db, Now: app.Now},
+		Licenses: &license.Store{DB: db, Now: app.Now},
 	}
 	for _, kind := range []struct {
 		what string
@@ -55,7 +55,7 @@ func (b *bench) search(ctx context.Context, store seed.Store) error {
 		{"nothing", func(i int64) string { return fmt.Sprintf("nothing %d", i) }},
 	} {
 		noise := meter.Listen(b.servers...)
-		p95, err := b.searches(ctx, desk, kind.text)
+		p95, err := b.searches(ctx, lookups, kind.text)
 		if err != nil {
 			return fmt.Errorf("search by %s: %w", kind.what, err)
 		}
@@ -64,15 +64,15 @@ func (b *bench) search(ctx context.Context, store seed.Store) error {
 	return store.Drop(ctx, name)
 }
 
-// searches is how long the 95th percentile of searches takes, in milliseconds.
-func (b *bench) searches(ctx context.Context, desk *support.Desk, text func(int64) string) (float64, error) {
+// searches returns the 95th percentile of the duration of searches, in milliseconds.
+func (b *bench) searches(ctx context.Context, lookups *support.Store, text func(int64) string) (float64, error) {
 	return p95(400, func(i int64) error {
-		_, err := desk.Search(ctx, text(1+i*7919%b.licenses))
+		_, err := lookups.Search(ctx, text(1+i*7919%b.licenses))
 		return err
 	})
 }
 
-// today measures what the console's first page reads, anew each time.
+// today measures the queries of the console's first page, without a cache.
 func (b *bench) today(ctx context.Context, store seed.Store, w seed.World) error {
 	db, err := sqldb.Open(ctx, w.URL, sqldb.Options{})
 	if err != nil {
@@ -81,7 +81,7 @@ func (b *bench) today(ctx context.Context, store seed.Store, w seed.World) error
 	defer db.Close() //nolint:errcheck // nothing was written
 	ago := time.Since(w.End)
 	now := func() time.Time { return app.Now().Add(-ago) }
-	book := &today.Book{DB: db, Keys: &oauth.Keys{DB: db, Now: now}, Now: now}
+	book := &today.Store{DB: db, Keys: &oauth.Keys{DB: db, Now: now}, Now: now}
 	noise := meter.Listen(b.servers...)
 	took, err := p95(200, func(int64) error {
 		_, err := book.Read(ctx)
@@ -94,7 +94,7 @@ func (b *bench) today(ctx context.Context, store seed.Store, w seed.World) error
 	return nil
 }
 
-// p95 is how long the 95th percentile of calls takes, in milliseconds.
+// p95 returns the 95th percentile of the duration of calls, in milliseconds.
 func p95(times int, call func(i int64) error) (float64, error) {
 	took := make([]float64, 0, times)
 	for i := range times {

@@ -22,13 +22,11 @@ import (
 	claviger "claviger/sdk/go"
 )
 
-// serviceRole is this program as the service, in a process of its own: the load
-// generator is then the same for both sides of a comparison, and neither shares its
-// memory, its garbage collector or its locks.
+// serviceRole is this program as the service, in a separate process. The load generator is then the
+// same for both sides of a comparison, and neither shares its memory, garbage collector or locks.
 const serviceRole = "service"
 
-// serveRole is the life of such a process. It ends with its standard input, so that
-// none outlives the run that started it.
+// serveRole runs such a process. It ends with its standard input, so that none outlives its run.
 func serveRole(ctx context.Context, args []string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -39,7 +37,7 @@ func serveRole(ctx context.Context, args []string) error {
 	return serveService(ctx, args)
 }
 
-// serveService is `claviger serve` but for the log: every line is made, none is kept.
+// serveService is `claviger serve` except for the log: every line is made and then discarded.
 func serveService(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet(serviceRole, flag.ContinueOnError)
 	url := flags.String("db", "", "the database")
@@ -50,8 +48,8 @@ func serveService(ctx context.Context, args []string) error {
 	cfg := app.Defaults(app.Serve)
 	cfg.Addr, cfg.AdminAddr, cfg.PublicURL = "127.0.0.1:0", "127.0.0.1:0", "https://licenses.example.com"
 	cfg.SecretKey, cfg.RateLimit, cfg.DB, cfg.AllowPrivateTargets = seed.SecretKey, 0, *url, true
-	cfg.RequireSecondFactor = account.RequireNone                                                                        // an operator looks at the console by a password alone
-	cfg.Stripe = payment.StripeConfig{Key: stripeKey, WebhookSecrets: []string{stripeSecret}, URL: "http://127.0.0.1:9"} // which nobody answers
+	cfg.RequireSecondFactor = account.RequireNone                                                                        // the operator signs in with only a password
+	cfg.Stripe = payment.StripeConfig{Key: stripeKey, WebhookSecrets: []string{stripeSecret}, URL: "http://127.0.0.1:9"} // never answered
 	cfg.Log = cfg.Logger(io.Discard)
 	cfg.Now = func() time.Time { return app.Now().Add(-*behind) }
 	app.SpendMemory()
@@ -65,7 +63,7 @@ func serveService(ctx context.Context, args []string) error {
 	return service.Run(ctx)
 }
 
-// server is a server process, as the run that started it sees it.
+// server is a running server process.
 type server struct {
 	yard.Address
 	cmd    *exec.Cmd
@@ -104,7 +102,7 @@ func startService(ctx context.Context, url string) (*server, error) {
 	return startServiceAt(ctx, url, 0)
 }
 
-// startServiceAt starts it with a clock that is behind by so much.
+// startServiceAt starts it with a clock that is slow by a duration.
 func startServiceAt(ctx context.Context, url string, behind time.Duration) (*server, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -113,7 +111,7 @@ func startServiceAt(ctx context.Context, url string, behind time.Duration) (*ser
 	return start(ctx, nil, self, serviceRole, "-db", url, "-behind", behind.String())
 }
 
-// startYardstick starts a yardstick, which is told what to do.
+// startYardstick starts a yardstick with its task.
 func (b *bench) startYardstick(ctx context.Context, role string, told any) (*server, error) {
 	program, err := b.build(ctx, "yardstick", "claviger/bench/yardstick")
 	if err != nil {
@@ -173,7 +171,7 @@ func (s *server) counter(ctx context.Context, name string) (float64, error) {
 	return 0, fmt.Errorf("there is no metric %s", name)
 }
 
-// readAPI reads from the API once and keeps the answer, which must be 200.
+// readAPI calls the API once and returns the answer, which must be 200.
 func readAPI(ctx context.Context, url, path, key string) (yard.Answer, error) {
 	c, err := claviger.NewClient(claviger.Config{URL: url, Secret: key})
 	if err != nil {
@@ -190,7 +188,7 @@ func readAPI(ctx context.Context, url, path, key string) (yard.Answer, error) {
 	return yard.Answer{Header: resp.Header, Body: resp.Body}, err
 }
 
-// get reads something else of a server once and keeps the answer, which must be 200.
+// get requests another path of a server once and returns the answer, which must be 200.
 func get(ctx context.Context, url string) (yard.Answer, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -199,7 +197,7 @@ func get(ctx context.Context, url string) (yard.Answer, error) {
 	return keep(r)
 }
 
-// keep sends a request and keeps the answer, which must be 200.
+// keep sends a request and returns the answer, which must be 200.
 func keep(r *http.Request) (yard.Answer, error) {
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"claviger/bench/internal/seed"
 )
 
-// sight is a page of the portal or the console, and the call that answers the same rows.
+// sight is a page of the portal or the console, and the API call for the same rows.
 type sight struct {
 	name, page, call string
 	list, console    bool
 }
 
-// look is the request for the page by a member of the partner, or by an operator.
+// look returns the request for the page by a member of the partner, or by an operator.
 func (s sight) look(v viewers, n int) []byte {
 	if s.console {
 		return load.Page(s.page, v.operator)
@@ -23,7 +23,7 @@ func (s sight) look(v viewers, n int) []byte {
 	return load.Page(s.page, v.members[n])
 }
 
-// ask is the request for the call.
+// ask returns the request for the API call.
 func (s sight) ask() []byte {
 	if s.console {
 		return load.Get(s.call, seed.Token)
@@ -31,7 +31,7 @@ func (s sight) ask() []byte {
 	return load.Get(s.call, seed.APIKey(1))
 }
 
-// sights are the pages of the first partner, at 700,000 of a million licenses.
+// sights returns the pages of the first partner, which has 700,000 of a million licenses.
 func sights(w seed.World) []sight {
 	since := "from=" + url.QueryEscape(w.End.Add(-24*time.Hour).Format(time.RFC3339))
 	key := seed.LicenseKey(w.Licenses/2 + 1)
@@ -78,8 +78,8 @@ func sights(w seed.World) []sight {
 	return append(list, consoleSights(w)...)
 }
 
-// consoleSights are the lists of the console, over all partners. That of the partners has
-// all of them, each with how its endpoint does, which no call answers: it has no goal.
+// consoleSights returns the lists of the console, over all partners. The list of partners has all
+// of them with their endpoint health, which no API call returns: it has no goal.
 func consoleSights(w seed.World) []sight {
 	key := seed.LicenseKey(w.Licenses/2 + 1)
 	list := []sight{

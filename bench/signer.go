@@ -27,7 +27,7 @@ func signatureOf(a yard.Answer, alg string) (yard.Signature, error) {
 	return s, nil
 }
 
-// member is a text of a JSON object without escapes, "" when it is not there.
+// member returns a string of a JSON object without escapes, or "".
 func member(body []byte, name string) string {
 	_, rest, _ := strings.Cut(string(body), `"`+name+`":"`)
 	value, _, _ := strings.Cut(rest, `"`)

@@ -17,9 +17,9 @@ import (
 	"claviger/internal/profile"
 )
 
-// sustained sells through the operator API of a server process, as fast as it
-// answers, until every sale has arrived at its partner: what the whole path costs. Each
-// partner has 16 clients.
+// sustained sells through the operator API of a server process, as fast as it answers, until every
+// sale has arrived at its partner. It measures the cost of the whole path. Each partner has 16
+// clients.
 func (b *bench) sustained(ctx context.Context, store seed.Store) error {
 	return errors.Join(b.sustain(ctx, store, 1), b.sustain(ctx, store, 20))
 }
@@ -29,7 +29,7 @@ func (b *bench) sustain(ctx context.Context, store seed.Store, partners int) err
 	if err != nil {
 		return err
 	}
-	defer f.close() //nolint:errcheck // what matters was read
+	defer f.close() //nolint:errcheck // the results were read
 	if b.profile {
 		if err := b.profileSales(ctx, "sustained-"+strings.ToLower(store.Name()), f.service, f.crowd, http.StatusCreated, f.next); err != nil {
 			return err
@@ -38,7 +38,7 @@ func (b *bench) sustain(ctx context.Context, store seed.Store, partners int) err
 	return b.wholePath(ctx, store, f, fmt.Sprintf("purchase by HTTP → delivered, %d partners", partners))
 }
 
-// wholePath takes the rounds and what the server's process spent on them.
+// wholePath measures the rounds and their cost in the server's process.
 func (b *bench) wholePath(ctx context.Context, store seed.Store, f *flow, name string) error {
 	if _, _, err := f.run(ctx, 2*b.length); err != nil { // warm
 		return err
@@ -75,8 +75,8 @@ func (b *bench) wholePath(ctx context.Context, store seed.Store, f *flow, name s
 	return nil
 }
 
-// serversOf is the PostgreSQL servers that a store is on: none for SQLite, which works
-// inside the process.
+// serversOf returns the PostgreSQL servers of a store: none for SQLite, which works inside the
+// process.
 func (b *bench) serversOf(store seed.Store) []int {
 	if store.Server == "" {
 		return nil
@@ -88,8 +88,8 @@ func (b *bench) serversOf(store seed.Store) []int {
 func (p *post) publish(ctx context.Context) error {
 	client := courier.New(courier.Options{AllowPrivate: true})
 	defer client.Close()
-	book := &profile.Book{
-		DB: p.db, Now: app.Now, Check: profile.Checker{Client: client}, Partners: &partner.Registry{DB: p.db, Now: app.Now},
+	book := &profile.Store{
+		DB: p.db, Now: app.Now, Check: profile.Checker{Client: client}, Partners: &partner.Store{DB: p.db, Now: app.Now},
 	}
 	var errs []error
 	for _, id := range p.partners {

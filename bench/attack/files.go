@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// files asks for a new password for the buyer and then looks, as another user of
-// the machine would, for files that everybody can read and a link to reset it.
+// files requests a new password for the buyer. Then it searches, like another user of the machine,
+// for world-readable files with a reset link.
 func files(ctx context.Context, l *lab) error {
 	if l.db != "" {
 		return nil // its files are the database server's
@@ -35,7 +35,7 @@ func files(ctx context.Context, l *lab) error {
 		return err
 	}
 	_ = resp.Body.Close()
-	pause(ctx, 2*time.Second) // the mail is sent
+	pause(ctx, 2*time.Second) // the email is sent
 	open, links, err := readable(t.folder)
 	if err != nil {
 		return err
@@ -45,8 +45,7 @@ func files(ctx context.Context, l *lab) error {
 	return nil
 }
 
-// readable lists the files of a folder that others can read, and counts the mailed
-// links that are written in them.
+// readable lists the files of a folder that others can read, and counts the emailed links in them.
 func readable(folder string) (names []string, links int, err error) {
 	err = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

@@ -11,7 +11,7 @@ import (
 	"claviger/bench/internal/meter"
 )
 
-// impression is what an honest client noticed, and how large the program was.
+// impression is the experience of an honest client, and the program's size.
 type impression struct {
 	took   []time.Duration
 	failed int
@@ -34,9 +34,8 @@ func (i *impression) String() string {
 		i.median().Round(100*time.Microsecond), i.at(0.99).Round(100*time.Microsecond), len(i.took), i.failed)
 }
 
-// useHonestly asks for the profile ten times a second, as a partner who has nothing
-// to do with the attack, until the time is up. A request that outlives the attack
-// counts with the time until then.
+// useHonestly requests the profile ten times a second until the time is up, like a partner
+// unrelated to the attack. A request that outlives the attack counts with the time until then.
 func (t *target) useHonestly(ctx context.Context, s seller, length time.Duration) *impression {
 	ctx, stop := context.WithTimeout(ctx, length)
 	defer stop()
@@ -60,7 +59,7 @@ func (t *target) useHonestly(ctx context.Context, s seller, length time.Duration
 	return &i
 }
 
-// watch notes how large a process becomes, and whether it ends.
+// watch records the maximum size of a process, and whether it ends.
 func (i *impression) watch(ctx context.Context, pid int) {
 	for ctx.Err() == nil && !i.ended {
 		now, _ := meter.Memory(pid)
@@ -69,7 +68,7 @@ func (i *impression) watch(ctx context.Context, pid int) {
 	}
 }
 
-// addHonest adds what a figure of an honest client is.
+// addHonest adds a figure of an honest client.
 func (l *lab) addHonest(what string, i *impression) {
 	l.add(what+": another partner's GET /v2/profile", "median under 50 ms", "%s", i)
 	l.add(what+": highest resident size", "under 300 MiB", "%d MiB%s", i.memory>>20, map[bool]string{true: ", then it was killed"}[i.ended])

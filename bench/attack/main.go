@@ -1,13 +1,12 @@
-// Command attack does to a claviger program what a hostile client would, and
-// prints what an honest one notices meanwhile. It runs any build of the program,
-// so that two of them can be compared:
+// Command attack attacks a claviger program like a hostile client, and prints the effect on an
+// honest one. It runs any build of the program, to compare two of them:
 //
 //	go run ./bench/attack                         this source, every attack, on SQLite
 //	go run ./bench/attack -only memory,readers    some of them
 //	go run ./bench/attack -program bin/claviger   another build
 //	go run ./bench/attack -db postgres://…        an empty PostgreSQL database for each run
 //
-// README.md in the folder above says what was measured.
+// README.md in the folder above has the results.
 package main
 
 import (
@@ -25,7 +24,7 @@ import (
 	"text/tabwriter"
 )
 
-// attack is one way to hurt the service.
+// attack is one attack on the service.
 type attack struct {
 	name string
 	run  func(context.Context, *lab) error
@@ -39,15 +38,15 @@ var attacks = []attack{
 	{"passwords", passwords},
 }
 
-// lab is what every attack has at hand.
+// lab has the shared state of the attacks.
 type lab struct {
 	program string
-	db      string // "" for a file in folder
+	db      string // "": a file in folder
 	folder  string
 	figures []figure
 }
 
-// figure is one line of the result.
+// figure is a line of the result.
 type figure struct{ what, value, goal string }
 
 func (l *lab) add(what, goal, format string, args ...any) {
@@ -62,7 +61,7 @@ func main() {
 	if err := run(ctx, os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "attack:", err)
 		stop()
-		os.Exit(1) //nolint:gocritic // what was deferred has just been done
+		os.Exit(1) //nolint:gocritic // deferred calls have already run
 	}
 }
 
@@ -105,7 +104,7 @@ func names() string {
 	return strings.Join(list, ", ")
 }
 
-// build makes the program as it is shipped.
+// build builds the program as released.
 func build(ctx context.Context, folder string) (string, error) {
 	path := filepath.Join(folder, "claviger")
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", path, "claviger/cmd/claviger") //nolint:gosec // the path is ours

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// memory has a partner fill its records with the largest answers there are, and
-// read them with 600 connections that take a few bytes at a time.
+// memory fills a partner's records with the largest possible answers, and reads them over 600
+// connections, a few bytes at a time.
 func memory(ctx context.Context, l *lab) error {
 	const events, attempts, slow = 100, 10, 600
 	var posts atomic.Int64
@@ -56,7 +56,7 @@ func memory(ctx context.Context, l *lab) error {
 	return nil
 }
 
-// readSlowly asks for the largest page again and again and reads 64 bytes a second.
+// readSlowly requests the largest page again and again and reads 64 bytes a second.
 func readSlowly(ctx context.Context, host, key string, served, refused *atomic.Int64) {
 	for ctx.Err() == nil {
 		status, err := readOnce(ctx, host, key)
@@ -70,8 +70,8 @@ func readSlowly(ctx context.Context, host, key string, served, refused *atomic.I
 	}
 }
 
-// readOnce returns the status as soon as it is there and keeps the connection open
-// until ctx ends or the server ends it.
+// readOnce returns the status as soon as it arrives, and leaves the connection open until ctx or
+// the server ends it.
 func readOnce(ctx context.Context, host, key string) (int, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", host)

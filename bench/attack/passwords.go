@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// crowded is an address among those that the crowd comes from.
+// crowded is one of the addresses of the crowd.
 const crowded = "2001:db8:7:7::7"
 
 // passwords tries passwords over 400 connections, each request from another IPv6
@@ -67,8 +67,8 @@ func passwords(ctx context.Context, l *lab) error {
 	return nil
 }
 
-// signInHonestly signs in with the right password, and presses the button again a
-// second after each refusal. It returns how long that took, in words.
+// signInHonestly signs in with the right password, and retries a second after each refusal. It
+// returns the total time, in words.
 func (t *target) signInHonestly(ctx context.Context, client *http.Client, from string) string {
 	begin := time.Now()
 	for tries := 1; ctx.Err() == nil; tries++ {

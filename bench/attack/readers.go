@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// readers has a partner with many licenses ask for the deepest pages of what
-// changed, 200 requests at once.
+// readers requests the deepest pages of changes for a partner with many licenses, with 200
+// concurrent requests.
 func readers(ctx context.Context, l *lab) error {
 	const licenses, crowd = 120_000, 200
 	t, err := l.start(ctx, "--rate-limit", "0")

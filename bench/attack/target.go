@@ -17,14 +17,14 @@ import (
 	"claviger/sdk/go/operator"
 )
 
-// target is a running `claviger dev` with the bounds of `serve`.
+// target is a running `claviger dev` with the limits of `serve`.
 type target struct {
 	cmd    *exec.Cmd
 	folder string // of its database
 	card   card
 }
 
-// card is what `dev --json` prints.
+// card is the output of `dev --json`.
 type card struct {
 	BaseURL       string `json:"base_url"`
 	OperatorToken string `json:"operator_token"`
@@ -80,13 +80,13 @@ func (t *target) stop() {
 	_ = t.cmd.Wait()
 }
 
-// seller is a partner that an attack made.
+// seller is a partner created by an attack.
 type seller struct {
 	ID     int64
 	APIKey string
 }
 
-// addPartner makes a partner with one plan.
+// addPartner creates a partner with one plan.
 func (t *target) addPartner(ctx context.Context, name, webhook string) (seller, error) {
 	market, err := t.market()
 	if err != nil {
@@ -100,12 +100,12 @@ func (t *target) addPartner(ctx context.Context, name, webhook string) (seller, 
 	return seller{p.ID, p.APIKey}, err
 }
 
-// market is the client of the marketplace.
+// market returns the client of the marketplace.
 func (t *target) market() (*operator.Client, error) {
 	return operator.NewClient(operator.Config{URL: t.card.BaseURL, Secret: t.card.OperatorToken})
 }
 
-// addTwo makes a partner that minds its own business, and one that attacks.
+// addTwo creates an honest and a hostile partner.
 func (t *target) addTwo(ctx context.Context, webhook string) (honest, hostile seller, err error) {
 	if honest, err = t.addPartner(ctx, "Honest", ""); err != nil {
 		return honest, hostile, err
@@ -125,7 +125,7 @@ func (t *target) sell(ctx context.Context, s seller, n int) error {
 	return err
 }
 
-// get asks for a path with a key, once, and returns the status of the answer.
+// get requests a path with a key, once, and returns the status.
 func (t *target) get(ctx context.Context, client *http.Client, path, key string) (int, error) {
 	c, err := claviger.NewClient(claviger.Config{URL: t.card.BaseURL, Secret: key, HTTP: client})
 	if err != nil {
@@ -138,7 +138,7 @@ func (t *target) get(ctx context.Context, client *http.Client, path, key string)
 	return resp.Status, nil
 }
 
-// host is where the program listens.
+// host returns the program's address.
 func (t *target) host() string { return strings.TrimPrefix(t.card.BaseURL, "http://") }
 
 // pause waits, or ends with ctx.

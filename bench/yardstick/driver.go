@@ -12,15 +12,15 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// isPostgres reports whether a database is a PostgreSQL server's.
+// isPostgres reports whether a database is on PostgreSQL.
 func isPostgres(at string) bool {
 	return strings.HasPrefix(at, "postgres://") || strings.HasPrefix(at, "postgresql://")
 }
 
-// statement runs one statement; each is called with each row, if it is not nil.
+// statement runs one statement; each, if not nil, is called with each row.
 type statement func(ctx context.Context, sql string, args []any, each func(scan func(...any) error) error) error
 
-// transact runs fn in a transaction of its own and commits it.
+// transact runs fn in a new transaction and commits it.
 type transact func(ctx context.Context, fn func(run statement) error) error
 
 // openPool opens connections to PostgreSQL.
@@ -33,7 +33,7 @@ func openPool(ctx context.Context, at string) (*pgxpool.Pool, error) {
 	return pgxpool.NewWithConfig(ctx, cfg)
 }
 
-// onPostgres runs statements one after another, each a round trip of its own.
+// onPostgres runs statements one after another, each in its own round trip.
 func onPostgres(q interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 },
@@ -71,7 +71,7 @@ func openFile(at string) (*file, error) {
 		PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -8192;`)
 }
 
-// run is a statement; arguments and columns are integers and texts.
+// run runs a statement; arguments and columns are integers and texts.
 func (f *file) run(_ context.Context, sql string, args []any, each func(func(...any) error) error) error {
 	s, ok := f.prepared[sql]
 	if !ok {

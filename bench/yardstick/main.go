@@ -1,6 +1,6 @@
-// Command yardstick is what the service is measured against: small programs that do
-// the least that such an answer or sale needs, straight on the drivers. The program
-// bench starts it; package yard says how the two talk.
+// Command yardstick is the reference for measurements of the service: small programs that do the
+// minimum for such an answer or sale, directly on the drivers. The program bench starts it; package
+// yard has their protocol.
 package main
 
 import (
@@ -57,7 +57,7 @@ func run(ctx context.Context, args []string) error {
 	return serve(ctx, h)
 }
 
-// read reads what the program is told.
+// read decodes the task.
 func read[T any](line []byte) (v T, err error) {
 	if err := json.Unmarshal(line, &v); err != nil {
 		return v, fmt.Errorf("read what to do: %w", err)
@@ -65,7 +65,7 @@ func read[T any](line []byte) (v T, err error) {
 	return v, nil
 }
 
-// answering writes the same bytes under the same headers, and does nothing else.
+// answering only writes the same bytes with the same headers.
 func answering(_ context.Context, line []byte) (http.HandlerFunc, error) {
 	a, err := read[yard.Answer](line)
 	return func(w http.ResponseWriter, _ *http.Request) {
@@ -74,7 +74,7 @@ func answering(_ context.Context, line []byte) (http.HandlerFunc, error) {
 	}, err
 }
 
-// serve serves a handler by a server with the timeouts of the service.
+// serve serves a handler with the timeouts of the service.
 func serve(ctx context.Context, handler http.Handler) error {
 	var lc net.ListenConfig
 	socket, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")

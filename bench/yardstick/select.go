@@ -9,21 +9,21 @@ import (
 	"claviger/bench/internal/yard"
 )
 
-// page is the statement by which the service reads a page of licenses, newest first.
+// page is the service's statement for a page of licenses, newest first.
 const page = `SELECT license_key, redemption_id, status, tier, created_at, updated_at,
 	(SELECT coalesce(max(ord), 0) FROM licenses WHERE partner_id = $1) FROM licenses
 	WHERE partner_id = $1 AND ord > (SELECT coalesce(max(ord), 0) FROM licenses WHERE partner_id = $1) - $2 - $3
 	AND ord <= (SELECT coalesce(max(ord), 0) FROM licenses WHERE partner_id = $1) - $2 ORDER BY ord DESC`
 
-// license is a row of it.
+// license is a row of page.
 type license struct {
 	key, redemption        string
 	status, tier           int64
 	created, updated, last int64
 }
 
-// selecting reads a page of 100 licenses through the driver, and then writes the
-// bytes that it was given. It authenticates nobody and encodes nothing.
+// selecting reads a page of 100 licenses through the driver, and then writes the given bytes. It
+// neither authenticates nor encodes.
 func selecting(ctx context.Context, line []byte) (http.HandlerFunc, error) {
 	s, err := read[yard.Selection](line)
 	if err != nil {
@@ -53,7 +53,7 @@ func selecting(ctx context.Context, line []byte) (http.HandlerFunc, error) {
 	return (&selector{s, acquire}).serve, nil
 }
 
-// selector serves a page after it has read one.
+// selector serves a page after reading one.
 type selector struct {
 	yard.Selection
 	acquire func() (run statement, release func())

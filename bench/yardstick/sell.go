@@ -17,8 +17,8 @@ import (
 	"claviger/bench/internal/yard"
 )
 
-// tables are what a plain program would store of a sale: as many rows as the service
-// writes, with the indexes that it needs.
+// tables store a sale as a plain program would: as many rows as the service writes, with the
+// indexes that it needs.
 var tables = []string{
 	`CREATE TABLE y_partners (id BIGINT PRIMARY KEY, licenses BIGINT NOT NULL, events BIGINT NOT NULL)`,
 	`CREATE TABLE y_plans (partner_id BIGINT NOT NULL, tier BIGINT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (partner_id, tier))`,
@@ -38,14 +38,14 @@ var tables = []string{
 	`CREATE TABLE y_audit (id BIGINT PRIMARY KEY, at BIGINT NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL, subject TEXT NOT NULL, after TEXT NOT NULL)`,
 }
 
-// seller sells with a commit for each order and a round trip for each statement.
+// seller sells with a commit per order and a round trip per statement.
 type seller struct {
 	market yard.Market
 	with   func(client int) transact
 	sold   atomic.Int64
 }
 
-// sell makes the tables and then sells, a round for each line of input.
+// sell creates the tables and then sells, a round for each line of input.
 func sell(ctx context.Context, line []byte, input *bufio.Reader) error {
 	market, err := read[yard.Market](line)
 	if err != nil {
@@ -79,7 +79,7 @@ func sell(ctx context.Context, line []byte, input *bufio.Reader) error {
 	}
 }
 
-// connect returns how each client runs its transactions. SQLite has one writer.
+// connect returns a function per client that runs its transactions. SQLite has one writer.
 func connect(ctx context.Context, at string) (func(int) transact, error) {
 	if isPostgres(at) {
 		pool, err := openPool(ctx, at)
@@ -89,7 +89,7 @@ func connect(ctx context.Context, at string) (func(int) transact, error) {
 				if err != nil {
 					return err
 				}
-				defer tx.Rollback(ctx) //nolint:errcheck // after a commit there is nothing left of it
+				defer tx.Rollback(ctx) //nolint:errcheck // no effect after a commit
 				if err := fn(onPostgres(tx)); err != nil {
 					return err
 				}
@@ -151,7 +151,7 @@ func (s *seller) round(ctx context.Context, length time.Duration) (yard.Sold, er
 	return yard.Sold{Orders: s.sold.Load() - before, Seconds: time.Since(begun).Seconds()}, errors.Join(errs...)
 }
 
-// order is one sale, in as many statements as a plain program needs for it.
+// order makes one sale, in as many statements as a plain program needs.
 func (s *seller) order(ctx context.Context, run statement, partner, n int64) error {
 	var licenses, events int64
 	var name string

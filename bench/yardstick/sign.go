@@ -17,9 +17,8 @@ import (
 	"claviger/bench/internal/yard"
 )
 
-// signing reads the form and signs the same claims with the same library and
-// algorithm, and does nothing else: it knows no client, makes no token and stores
-// nothing.
+// signing reads the form and signs the same claims with the same library and algorithm. It does
+// nothing else: it knows no clients, makes no tokens and stores nothing.
 func signing(_ context.Context, line []byte) (http.HandlerFunc, error) {
 	s, err := read[yard.Signature](line)
 	if err != nil {

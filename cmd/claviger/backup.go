@@ -17,8 +17,10 @@ import (
 func backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "backup <file>", Short: "Write a copy of the database, also while the service runs",
-		Long: "Writes the SQLite database as it is at one moment into a file that is not there yet, readable by its owner alone, and checks it. The service goes on meanwhile. " +
-			"The secret key is not in it: keep a copy of it elsewhere, a backup without it is useless. PostgreSQL has tools of its own, pg_dump and pg_basebackup.",
+		Long: "Writes the SQLite database as it is at one moment into a file that is not there yet, readable by its " +
+			"owner alone, and checks it. The service continues meanwhile. " +
+			"The secret key is not in it: keep a copy of it elsewhere, a backup without it is useless. PostgreSQL " +
+			"has its own tools, pg_dump and pg_basebackup.",
 		Example: "claviger backup /backups/claviger-2027-01-31.db",
 		Args:    exactly("file"),
 	}
@@ -35,7 +37,11 @@ func backupCommand() *cobra.Command {
 		if *asJSON {
 			return printJSON(cmd.OutOrStdout(), map[string]string{"file": args[0]})
 		}
-		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "wrote %s; store the secret key apart from it, and restore it with claviger restore\n", args[0])
+		_, err = fmt.Fprintf(
+			cmd.ErrOrStderr(),
+			"wrote %s; store the secret key apart from it, and restore it with claviger restore\n",
+			args[0],
+		)
 		return err
 	}
 	return cmd
@@ -44,7 +50,8 @@ func backupCommand() *cobra.Command {
 func erasedCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "erased", Short: "List the ids of everybody who was erased",
-		Long: "Writes the ids of everybody who was erased, one to a line. Store the list beside the backups and give it to claviger restore --erased: " +
+		Long: "Writes the ids of everybody who was erased, one to a line. Store the list beside the backups and " +
+			"give it to claviger restore --erased: " +
 			"an older backup still has those who were erased after it was made.",
 		Example: "claviger erased > erased.txt",
 		Args:    exactly(),
@@ -52,7 +59,7 @@ func erasedCommand() *cobra.Command {
 	g := settingFlags(cmd, app.Serve, "db")
 	asJSON := cmd.Flags().Bool("json", false, "Print one JSON array; claviger restore reads lines")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return withAccounts(cmd.Context(), g, func(b *account.Book) error {
+		return withAccounts(cmd.Context(), g, func(b *account.Store) error {
 			ids, err := b.Erased(cmd.Context())
 			if err != nil {
 				return err
@@ -77,10 +84,14 @@ func restoreCommand() *cobra.Command {
 	var gap int64
 	cmd := &cobra.Command{
 		Use: "restore <file>", Short: "Replace the database by a backup, with the service stopped",
-		Long: "Checks the backup, copies it beside the SQLite database and puts the copy in its place, all or nothing; the old database is kept beside it. The service must be stopped.\n\n" +
-			"Since the backup was made, partners have seen events and licenses that it does not know, so all ids go on higher, by --gap. " +
-			"Who was erased since is in the backup still: --erased names the list that claviger erased wrote, and they are erased again.\n\n" +
-			"With --finish it does only that, on a database that other tools have restored: PostgreSQL's, or a file that you have put back yourself. To do it twice does no harm.",
+		Long: "Checks the backup, copies it beside the SQLite database and puts the copy in its place, all or " +
+			"nothing; the old database is kept beside it. The service must be stopped.\n\n" +
+			"Since the backup was made, partners have seen events and licenses that it does not know, so all ids go " +
+			"on higher, by --gap. " +
+			"Who was erased since is in the backup still: --erased names the list that claviger erased wrote, and " +
+			"they are erased again.\n\n" +
+			"With --finish it does only that, on a database that other tools have restored: PostgreSQL's, or a file " +
+			"that you have put back yourself. To do it twice does no harm.",
 		Example: "claviger restore /backups/claviger-2027-01-31.db --erased erased.txt\n" +
 			"claviger restore --finish --erased erased.txt --db postgres://user:password@host/name",
 	}
@@ -128,10 +139,10 @@ func restoreCommand() *cobra.Command {
 	return cmd
 }
 
-// maxGap allows many restores: ids are numbers that JavaScript can hold.
+// maxGap allows many restores: ids must be exact numbers in JavaScript.
 const maxGap = 1_000_000_000_000
 
-// tellRestored says what is where now.
+// tellRestored prints the locations after a restore.
 func tellRestored(w io.Writer, from, to, kept string) error {
 	text := fmt.Sprintf("restored %s as %s\n", from, to)
 	if kept != "" {
@@ -141,7 +152,7 @@ func tellRestored(w io.Writer, from, to, kept string) error {
 	return err
 }
 
-// restoreLine is what --json prints.
+// restoreLine is the output of --json.
 type restoreLine struct {
 	Restored   string `json:"restored,omitempty"` // the backup; "" with --finish
 	Kept       string `json:"kept,omitempty"`     // where the old database is
@@ -152,21 +163,41 @@ type restoreLine struct {
 	Unknown    int64  `json:"unknown"`
 }
 
-// tellFinished says what was done to the data, and what will follow.
+// tellFinished prints the changes to the data and their consequences.
 func tellFinished(w io.Writer, done app.Finished, asJSON bool, from, kept string) error {
 	if asJSON {
-		return printJSON(w, restoreLine{from, kept, done.Gap, int64(done.Deliveries), int64(done.Mails), int64(done.Erased), int64(done.Unknown)})
+		return printJSON(
+			w,
+			restoreLine{
+				from,
+				kept,
+				done.Gap,
+				int64(done.Deliveries),
+				int64(done.Mails),
+				int64(done.Erased),
+				int64(done.Unknown),
+			},
+		)
 	}
-	text := fmt.Sprintf("ids go on %d higher\n", done.Gap)
-	text += fmt.Sprintf("when the service starts, %d webhook deliveries and %d mails that waited at the time of the backup go out again\n", done.Deliveries, done.Mails)
+	text := fmt.Sprintf("ids continue %d higher\n", done.Gap)
+	text += fmt.Sprintf(
+		"when the service starts, %d webhook deliveries and %d mails that waited at the time of the backup go out "+
+			"again\n",
+		done.Deliveries,
+		done.Mails,
+	)
 	if done.Erased+done.Unknown > 0 {
-		text += fmt.Sprintf("people who are erased again: %d; ids of the list that are not in the backup: %d\n", done.Erased, done.Unknown)
+		text += fmt.Sprintf(
+			"people who are erased again: %d; ids of the list that are not in the backup: %d\n",
+			done.Erased,
+			done.Unknown,
+		)
 	}
 	_, err := io.WriteString(w, text)
 	return err
 }
 
-// readIDs reads a list of ids, one to a line; no path is no list.
+// readIDs reads a list of ids, one per line; an empty path is an empty list.
 func readIDs(path string) ([]int64, error) {
 	if path == "" {
 		return nil, nil
@@ -185,7 +216,12 @@ func readIDs(path string) ([]int64, error) {
 		}
 		id, err := strconv.ParseInt(line, 10, 64)
 		if err != nil || id < 1 {
-			return nil, usage("--erased: line %d of %s, %q, is not the id of a user; claviger erased writes such a list", n, path, line)
+			return nil, usage(
+				"--erased: line %d of %s, %q, is not the id of a user; claviger erased writes such a list",
+				n,
+				path,
+				line,
+			)
 		}
 		ids = append(ids, id)
 	}

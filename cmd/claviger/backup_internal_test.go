@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"claviger/internal/account"
 	"claviger/internal/app"
@@ -28,6 +29,7 @@ var tester = audit.System("test")
 func served(t *testing.T, db string) (services *app.Services, stop func()) {
 	t.Helper()
 	cfg := app.Defaults(app.Serve)
+	cfg.DrainDelay = new(time.Duration)
 	cfg.Addr, cfg.AdminAddr, cfg.DB, cfg.SecretKey = "127.0.0.1:0", "", db, testKey
 	cfg.Log = slog.New(slog.DiscardHandler)
 	a, err := app.New(t.Context(), cfg)
@@ -45,7 +47,7 @@ func served(t *testing.T, db string) (services *app.Services, stop func()) {
 	}
 }
 
-// seller makes a partner with a plan.
+// seller creates a partner with a plan.
 func seller(t *testing.T, r *app.Services) int64 {
 	t.Helper()
 	p, _, _, err := r.Profiles.Enrol(t.Context(), tester, partner.Draft{Name: "Partner"}, profile.URLs{}, false, partner.Credentials{})
@@ -58,7 +60,7 @@ func seller(t *testing.T, r *app.Services) int64 {
 	return p.ID
 }
 
-// sell sells a license to somebody and returns its id and who that is.
+// sell sells a license and returns its id and its owner's.
 func sell(t *testing.T, r *app.Services, partnerID int64, email string) (licenseID, userID int64) {
 	t.Helper()
 	p := license.Purchase{PartnerID: partnerID, Tier: 1, Quantity: 1, Buyer: &account.Person{Email: email}}
@@ -69,7 +71,7 @@ func sell(t *testing.T, r *app.Services, partnerID int64, email string) (license
 	return s.Licenses[0].ID, s.UserID
 }
 
-// newest is the id of the newest event.
+// newest returns the id of the newest event.
 func newest(t *testing.T, r *app.Services, partnerID int64) int64 {
 	t.Helper()
 	list, err := r.Events.List(t.Context(), partnerID, event.Filter{}, paging.Page{Number: 1, Limit: 1, Order: paging.NewestFirst})
@@ -79,7 +81,7 @@ func newest(t *testing.T, r *app.Services, partnerID int64) int64 {
 	return list.Events[0].ID
 }
 
-// steps are the commands that docs/backup.md has under a heading.
+// steps returns the commands under a heading of docs/backup.md.
 func steps(t *testing.T, heading string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "backup.md"))
@@ -100,10 +102,10 @@ func steps(t *testing.T, heading string) string {
 	return commands.String()
 }
 
-// follow runs documented commands in a shell and returns what they print.
+// follow runs documented commands in a shell and returns their output.
 func follow(t *testing.T, heading, dir, db string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", steps(t, heading)) //nolint:gosec // the commands of our own guide
+	cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", steps(t, heading)) //nolint:gosec // commands of our guide
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "CLAVIGER_DB="+db)
 	out, err := cmd.CombinedOutput()
@@ -113,7 +115,7 @@ func follow(t *testing.T, heading, dir, db string) string {
 	return string(out)
 }
 
-// refusedWhileRunning tries a restore under a service that runs.
+// refusedWhileRunning tries a restore while the service runs.
 func refusedWhileRunning(t *testing.T, dir, db string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "claviger", "restore", "backups/claviger.db", "--db", db) //nolint:gosec // a file of this test
@@ -124,9 +126,9 @@ func refusedWhileRunning(t *testing.T, dir, db string) {
 	}
 }
 
-// TestDocumentedRestore follows the guide: a backup of the running service, a sale
-// and an erase that it does not know, the restore. Nobody who was erased is back, no
-// id is given twice, and what waited is announced.
+// TestDocumentedRestore follows the guide: a backup of the running service, a later sale and an
+// erasure, the restore. Erased people stay erased, no id is given twice, and pending deliveries are
+// announced.
 func TestDocumentedRestore(t *testing.T) {
 	name := "SQLite"
 	if sqldbtest.Postgres() {
@@ -158,7 +160,7 @@ func TestDocumentedRestore(t *testing.T) {
 	}
 	stop()
 	out := follow(t, "Restore of "+name, dir, db)
-	for _, want := range []string{"ids go on 10000000 higher", "2 webhook deliveries and 0 mails that waited", "people who are erased again: 1; ids of the list that are not in the backup: 0"} {
+	for _, want := range []string{"ids continue 10000000 higher", "2 webhook deliveries and 0 mails that waited", "people who are erased again: 1; ids of the list that are not in the backup: 0"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it does not say %q:\n%s", want, out)
 		}

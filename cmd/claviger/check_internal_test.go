@@ -25,6 +25,7 @@ import (
 	"claviger/internal/apptest"
 	"claviger/internal/courier"
 	"claviger/internal/devserver"
+	"claviger/internal/diagnose"
 	"claviger/internal/scenario"
 	claviger "claviger/sdk/go"
 	"claviger/sdk/go/operator"
@@ -32,19 +33,18 @@ import (
 
 const sampleSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwZ2tJ4cD1xY8="
 
-// sampleApp is a partner's application. Its fields are the mistakes that it makes; the
-// zero value makes none.
+// sampleApp is a partner's application. Its fields are mistakes; the zero value makes none.
 type sampleApp struct {
 	acceptsAnything bool
-	bodyOnly        bool // verifies a signature over the body alone, too
+	bodyOnly        bool // also accepts a signature over the body alone
 	redirects       bool // sends posts and visitors to another path
-	failsOnKnown    bool // answers 500 to an event that it has
-	failsOnUnknown  bool // answers 500 to a license that it has not
+	failsOnKnown    bool // answers 500 to a repeated event
+	failsOnUnknown  bool // answers 500 to an unknown license
 	failsOnCode     bool // answers 500 to a code that the token endpoint refuses
 
 	secret   string          // "": sampleSecret
 	down     atomic.Bool     // it answers 503 to everything
-	service  *devserver.Card // where it exchanges codes; nil: it refuses each
+	service  *devserver.Card // where it exchanges codes; nil: it refuses all
 	lock     sync.Mutex
 	licenses map[string]int64
 }
@@ -89,13 +89,13 @@ func (a *sampleApp) webhook(h http.Header, body []byte) int {
 }
 
 func (a *sampleApp) signedBody(h http.Header, body []byte) bool {
-	f := courier.NewForgery(0, time.Now(), courier.NewSecrets(sampleSecret), body)
+	f := diagnose.NewForgery(0, time.Now(), courier.NewSecrets(sampleSecret), body)
 	f.BrandText, f.Text = f.Body, f.Body
 	brand, _ := f.Signatures()
 	return h.Get("X-Licensing-Signature") == brand
 }
 
-// callback exchanges a code where the application has a service.
+// callback exchanges a code if the application has a service.
 func (a *sampleApp) callback(r *http.Request) int {
 	code := r.URL.Query().Get("code")
 	if code == "" {
@@ -116,7 +116,7 @@ func (a *sampleApp) callback(r *http.Request) int {
 	return http.StatusBadRequest
 }
 
-// startDev runs a claviger dev whose partner's application is at the URLs.
+// startDev runs a claviger dev with the partner's application at these URLs.
 func startDev(t *testing.T, webhook, redirect string) devserver.Card {
 	t.Helper()
 	cfg := app.Defaults(app.Dev)
@@ -201,23 +201,23 @@ func writeWebhook(folder, secret string) error {
 	)
 }
 
-// TestCheckVerdict: which exit code results lead to.
+// TestCheckVerdict: the exit code for each set of results.
 func TestCheckVerdict(t *testing.T) {
-	pass := scenario.Result{Scenario: "journey", Verdict: scenario.Pass, Answer: "200"}
+	pass := diagnose.Result{Scenario: "journey", Verdict: diagnose.Pass, Answer: "200"}
 	for name, c := range map[string]struct {
-		results []scenario.Result
+		results []diagnose.Result
 		want    int
 	}{
-		"all passed":     {[]scenario.Result{pass, {Verdict: scenario.Warn, Answer: "200"}, {Verdict: scenario.Skipped}}, exitDone},
-		"one failed":     {[]scenario.Result{pass, {Verdict: scenario.Fail, Answer: "404"}}, exitCheck},
-		"no server":      {[]scenario.Result{{Verdict: scenario.Fail, Cause: courier.CauseRefused}, {Verdict: scenario.Skipped}}, exitUnreachable},
-		"too slow":       {[]scenario.Result{{Verdict: scenario.Fail, Cause: courier.CauseTimeout}}, exitCheck},
-		"server stopped": {[]scenario.Result{pass, {Verdict: scenario.Fail, Cause: courier.CauseRefused}}, exitCheck},
+		"all passed":     {[]diagnose.Result{pass, {Verdict: diagnose.Warn, Answer: "200"}, {Verdict: diagnose.Skipped}}, exitDone},
+		"one failed":     {[]diagnose.Result{pass, {Verdict: diagnose.Fail, Answer: "404"}}, exitCheck},
+		"no server":      {[]diagnose.Result{{Verdict: diagnose.Fail, Cause: diagnose.CauseRefused}, {Verdict: diagnose.Skipped}}, exitUnreachable},
+		"too slow":       {[]diagnose.Result{{Verdict: diagnose.Fail, Cause: diagnose.CauseTimeout}}, exitCheck},
+		"server stopped": {[]diagnose.Result{pass, {Verdict: diagnose.Fail, Cause: diagnose.CauseRefused}}, exitCheck},
 		"only the redirect URL is away": {
-			[]scenario.Result{pass, {Scenario: scenario.Redirect, Verdict: scenario.Fail, Cause: courier.CauseDNS}}, exitUnreachable,
+			[]diagnose.Result{pass, {Scenario: scenario.Redirect, Verdict: diagnose.Fail, Cause: diagnose.CauseDNS}}, exitUnreachable,
 		},
 		"one away, one wrong": {
-			[]scenario.Result{{Verdict: scenario.Fail, Answer: "500"}, {Scenario: scenario.Redirect, Verdict: scenario.Fail, Cause: courier.CauseDNS}}, exitCheck,
+			[]diagnose.Result{{Verdict: diagnose.Fail, Answer: "500"}, {Scenario: scenario.Redirect, Verdict: diagnose.Fail, Cause: diagnose.CauseDNS}}, exitCheck,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

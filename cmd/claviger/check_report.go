@@ -8,15 +8,14 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"claviger/internal/app"
-	"claviger/internal/scenario"
+	"claviger/internal/diagnose"
 )
 
-// checkLine is a check as --json prints it.
+// checkLine is a check in the output of --json.
 type checkLine struct {
 	Check    string   `json:"check"`
 	Step     string   `json:"step"`
@@ -28,31 +27,34 @@ type checkLine struct {
 	Sent     string   `json:"sent,omitempty"`
 	Answer   string   `json:"answer,omitempty"`
 
-	// Signed is what each header of the request signs, where it signs it rightly.
+	// Signed has the text that each correct signature header signs.
 	Signed map[string]string `json:"signed,omitempty"`
 }
 
-// checkReport collects the results and prints a line for each as it comes.
+// checkReport collects the results and prints a line for each.
 type checkReport struct {
 	out, beside io.Writer
 	asJSON      bool
-	verbose     bool // shows what was sent, signed and answered
+	verbose     bool // shows requests, signatures and answers
 	person      bool // reads standard output
-	results     []scenario.Result
-	advice      string // what a person read last about what to do
+	results     []diagnose.Result
+	advice      string // the last advice that was printed
 }
 
 func newReport(cmd *cobra.Command, asJSON, verbose bool) *checkReport {
-	return &checkReport{out: cmd.OutOrStdout(), beside: cmd.ErrOrStderr(), asJSON: asJSON, verbose: verbose, person: isTerminal(os.Stdout)}
+	return &checkReport{
+		out: cmd.OutOrStdout(), beside: cmd.ErrOrStderr(), asJSON: asJSON, verbose: verbose,
+		person: isTerminal(os.Stdout),
+	}
 }
 
-// add takes one result.
-func (r *checkReport) add(_ context.Context, result scenario.Result) error {
+// add adds a result.
+func (r *checkReport) add(_ context.Context, result diagnose.Result) error {
 	r.results = append(r.results, result)
 	if r.asJSON {
 		return nil
 	}
-	if err := r.line(result); err != nil || !r.verbose || result.Verdict == scenario.Pass || result.Sent == "" {
+	if err := r.line(result); err != nil || !r.verbose || result.Verdict == diagnose.Pass || result.Sent == "" {
 		return err
 	}
 	text := "expected: " + result.Expected + "\n\nsent:\n" + result.Sent
@@ -64,15 +66,17 @@ func (r *checkReport) add(_ context.Context, result scenario.Result) error {
 	return err
 }
 
-// indented is a text of several lines below the one that it belongs to.
+// indented indents a text of several lines.
 func indented(s string) string {
 	return "         " + strings.TrimRight(strings.ReplaceAll(s, "\n", "\n         "), " ")
 }
 
 // line writes the line of a result.
-func (r *checkReport) line(result scenario.Result) error {
+func (r *checkReport) line(result diagnose.Result) error {
 	if !r.person {
-		rows := [][]string{{string(result.Verdict), result.Scenario, result.Title, oneLine(result.Text), oneLine(strings.Join(result.Do, " "))}}
+		rows := [][]string{
+			{string(result.Verdict), result.Scenario, result.Title, oneLine(result.Text), oneLine(strings.Join(result.Do, " "))},
+		}
 		if len(r.results) == 1 {
 			rows = append([][]string{{"verdict", "check", "step", "what came", "what to do"}}, rows...)
 		}
@@ -83,10 +87,14 @@ func (r *checkReport) line(result scenario.Result) error {
 		}
 		return nil
 	}
-	text := fmt.Sprintf("%s  %-60s %s\n", colored(string(result.Verdict), 7), result.Scenario+": "+result.Title, oneLine(result.Text))
+	text := fmt.Sprintf(
+		"%s  %-60s %s\n", colored(string(result.Verdict), 7), result.Scenario+": "+result.Title,
+		oneLine(result.Text),
+	)
 	advice := strings.Join(result.Do, "\n")
 	if advice != "" && advice == r.advice {
-		advice, result.Do = r.advice, []string{"(as above)"}
+		advice = r.advice
+		result.Do = []string{"(as above)"}
 	}
 	r.advice = advice
 	for _, do := range result.Do {
@@ -96,22 +104,25 @@ func (r *checkReport) line(result scenario.Result) error {
 	return err
 }
 
-// skip adds a check that is not run, with the reason.
+// skip adds a skipped check with the reason.
 func (r *checkReport) skip(ctx context.Context, name, title, why, do string) error {
-	return r.add(ctx, scenario.Result{Scenario: name, Title: title, Verdict: scenario.Skipped, Text: why, Do: []string{do}, At: app.Now()})
+	return r.add(ctx, diagnose.Result{
+		Scenario: name, Title: title, Verdict: diagnose.Skipped, Text: why, Do: []string{do}, At: app.Now(),
+	})
 }
 
-// oneLine is a text of others without lines and tabs of its own.
+// oneLine joins foreign text into one line.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// finish writes what is written at the end, and says what came of it all.
+// finish writes the final output and returns the verdict.
 func (r *checkReport) finish(cmd *cobra.Command, junit string) error {
-	counts := map[scenario.Verdict]int{}
+	counts := map[diagnose.Verdict]int{}
 	lines := make([]checkLine, 0, len(r.results))
 	for _, one := range r.results {
 		counts[one.Verdict]++
 		lines = append(lines, checkLine{
-			one.Scenario, one.Title, string(one.Verdict), one.Text, one.Do, one.Expected, one.Took.Milliseconds(), one.Sent, one.Answer, signedTexts(one),
+			one.Scenario, one.Title, string(one.Verdict), one.Text, one.Do, one.Expected,
+			one.Took.Milliseconds(), one.Sent, one.Answer, signedTexts(one),
 		})
 	}
 	if junit != "" {
@@ -123,27 +134,27 @@ func (r *checkReport) finish(cmd *cobra.Command, junit string) error {
 	if r.asJSON {
 		if err := printJSON(cmd.OutOrStdout(), struct {
 			Passed bool                     `json:"passed"`
-			Counts map[scenario.Verdict]int `json:"counts"`
+			Counts map[diagnose.Verdict]int `json:"counts"`
 			Checks []checkLine              `json:"checks"`
 		}{failed == nil, counts, lines}); err != nil {
 			return err
 		}
 		return failed
 	}
-	if counts[scenario.Fail] > 0 && !r.verbose {
+	if counts[diagnose.Fail] > 0 && !r.verbose {
 		if _, err := fmt.Fprintln(r.beside, "--verbose shows what was sent, signed and answered"); err != nil {
 			return err
 		}
 	}
 	if _, err := fmt.Fprintf(r.beside, "%d passed, %d with a warning, %d failed, %d skipped\n",
-		counts[scenario.Pass], counts[scenario.Warn], counts[scenario.Fail], counts[scenario.Skipped]); err != nil {
+		counts[diagnose.Pass], counts[diagnose.Warn], counts[diagnose.Fail], counts[diagnose.Skipped]); err != nil {
 		return err
 	}
 	return failed
 }
 
-// signedTexts is what the headers of a request sign.
-func signedTexts(r scenario.Result) map[string]string {
+// signedTexts returns the texts that the headers of a request sign.
+func signedTexts(r diagnose.Result) map[string]string {
 	texts := make(map[string]string, len(r.Signed))
 	for _, s := range r.Signed {
 		texts[s.Header] = s.Text
@@ -151,7 +162,7 @@ func signedTexts(r scenario.Result) map[string]string {
 	return texts
 }
 
-// The form of JUnit, which continuous integration reads.
+// The JUnit format, for continuous integration.
 type (
 	junitSuites struct {
 		XMLName  xml.Name     `xml:"testsuites"`
@@ -183,9 +194,8 @@ type (
 	}
 )
 
-// writeJUnit writes the results, a suite for each scenario. A warning is a case that
-// passed, with output.
-func writeJUnit(file string, results []scenario.Result) error {
+// writeJUnit writes the results, a suite per scenario. A warning is a passed case with output.
+func writeJUnit(file string, results []diagnose.Result) error {
 	all := junitSuites{Name: "claviger check"}
 	for _, r := range results {
 		if n := len(all.Suites); n == 0 || all.Suites[n-1].Name != r.Scenario {
@@ -195,17 +205,20 @@ func writeJUnit(file string, results []scenario.Result) error {
 		one := junitCase{Class: "claviger." + r.Scenario, Name: r.Title, Time: fmt.Sprintf("%.3f", r.Took.Seconds())}
 		do := strings.Join(r.Do, "\n")
 		switch r.Verdict {
-		case scenario.Fail:
-			one.Failure = &junitWhy{r.Text, do + "\n\nsent:\n" + cmp.Or(r.Sent, "nothing") + "\n\nanswered:\n" + cmp.Or(r.Answer, "nothing")}
+		case diagnose.Fail:
+			one.Failure = &junitWhy{
+				r.Text,
+				do + "\n\nsent:\n" + cmp.Or(r.Sent, "nothing") + "\n\nanswered:\n" + cmp.Or(r.Answer, "nothing"),
+			}
 			suite.Failures++
 			all.Failures++
-		case scenario.Skipped:
+		case diagnose.Skipped:
 			one.Skipped = &junitWhy{r.Text, do}
 			suite.Skipped++
 			all.Skipped++
-		case scenario.Warn:
+		case diagnose.Warn:
 			one.Output = "warning: " + r.Text + "\n" + do
-		case scenario.Pass:
+		case diagnose.Pass:
 		}
 		suite.Tests++
 		all.Tests++
@@ -215,17 +228,9 @@ func writeJUnit(file string, results []scenario.Result) error {
 	if err != nil {
 		return fmt.Errorf("write %s: %w", file, err)
 	}
-	// It shows requests with their signatures, so it is for the owner alone.
+	// It contains requests with their signatures, so only the owner may read it.
 	if err := os.WriteFile(file, append([]byte(xml.Header), append(text, '\n')...), 0o600); err != nil {
 		return fmt.Errorf("write the results: %w", err)
 	}
 	return nil
 }
-
-// begun makes a result of a check that the command does itself.
-func begun(title, expected string) scenario.Result {
-	return scenario.Result{Scenario: loopName, Title: title, Expected: expected, At: app.Now()}
-}
-
-// since is how long a check took.
-func since(r scenario.Result) time.Duration { return app.Now().Sub(r.At) }

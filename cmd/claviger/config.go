@@ -19,14 +19,18 @@ func configCheckCommand() *cobra.Command {
 	var asJSON, try bool
 	cmd := &cobra.Command{
 		Use: "check", Short: "Print the settings in force and where they came from",
-		Long: "Prints every setting of claviger serve as it is in force, and where it came from: a flag, a CLAVIGER_ variable, the file or the default. " +
-			"Secrets are hidden. With --try it also does what claviger doctor does. Ends with 4 when a setting is wrong or unknown, or a check failed.",
+		Long: "Prints every setting of claviger serve as it is in force, and where it came from: a flag, a " +
+			"CLAVIGER_ variable, the file or the default. " +
+			"Secrets are hidden. With --try it also does what claviger doctor does. Ends with 4 when a setting is " +
+			"wrong or unknown, or a check failed.",
 		Example: "claviger config check --config claviger.toml\nclaviger config check --try",
 		Args:    exactly(),
 	}
 	g := settingFlags(cmd, app.Serve)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object")
-	cmd.Flags().BoolVar(&try, "try", false, "Try them, too: the database, mail, the public address and the rest, as claviger doctor does")
+	cmd.Flags().
+		BoolVar(&try, "try", false, "Try them, too: the database, mail, the public address and the rest, as "+
+			"claviger doctor does")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, origins, err := g.load()
 		var advice []string
@@ -48,8 +52,8 @@ func configCheckCommand() *cobra.Command {
 	return cmd
 }
 
-// printSettings writes what is in force to standard output; the advice goes
-// with it in JSON, else to standard error.
+// printSettings writes the current settings to standard output. The advice is part of JSON;
+// otherwise it goes to standard error.
 func printSettings(cmd *cobra.Command, origins []app.Origin, advice []string, found []app.Finding, asJSON bool) error {
 	if asJSON {
 		type setting struct {

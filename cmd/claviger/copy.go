@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"claviger/internal/app"
-	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/dbcopy"
 )
 
 func migrateCopyCommand() *cobra.Command {
@@ -18,18 +18,22 @@ func migrateCopyCommand() *cobra.Command {
 	var giveUp, asJSON bool
 	cmd := &cobra.Command{
 		Use: "copy", Short: "Move all data between SQLite and PostgreSQL, with the service stopped",
-		Long: "Copies every table of one database into another, empty one, in either direction, reads both again and compares every row. " +
-			"It goes on where it ended when it is repeated after an interruption. At the end the old database is marked as moved, and claviger serve refuses it: both would send webhooks and mails.\n\n" +
-			"The secret key stays the same. It is that of the old database, from its key file or the setting secret-key, and must open what is stored.\n\n" +
-			"With --give-up, the database of --from can be used again although its copy has not ended; what was copied is to be removed.",
+		Long: "Copies every table of one database into another, empty one, in either direction, reads both again " +
+			"and compares every row. " +
+			"Repeated after an interruption, it continues where it ended. At the end the old database is " +
+			"marked as moved, and claviger serve refuses it: both would send webhooks and mails.\n\n" +
+			"The secret key stays the same. It is that of the old database, from its key file or the setting " +
+			"secret-key, and must open what is stored.\n\n" +
+			"With --give-up, the database of --from can be used again although its copy has not ended; what was " +
+			"copied is to be removed.",
 		Example: "claviger migrate copy --from claviger.db --to postgres://user:password@host/name\n" +
 			"claviger migrate copy --from postgres://user:password@host/name --to claviger.db\n" +
 			"claviger migrate copy --give-up --from claviger.db",
 		Args: exactly(),
 	}
 	g := settingFlags(cmd, app.Serve, "secret-key", "secret-key-previous")
-	cmd.Flags().StringVar(&from, "from", "", "Database that is moved: a file of SQLite or a URL of PostgreSQL")
-	cmd.Flags().StringVar(&to, "to", "", "Empty database to move it to; a file of SQLite is made")
+	secretURLVar(cmd, &from, "from", "Database that is moved: a file of SQLite or a URL of PostgreSQL")
+	secretURLVar(cmd, &to, "to", "Empty database to move it to; a file of SQLite is made")
 	cmd.Flags().BoolVar(&giveUp, "give-up", false, "Use the database of --from again")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print JSON")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -63,14 +67,15 @@ func migrateCopyCommand() *cobra.Command {
 	return cmd
 }
 
-// tellCopied lists the tables, which are the same in both databases now.
-func tellCopied(cmd *cobra.Command, asJSON bool, done sqldb.Copied, hint string) error {
+// tellCopied lists the tables, which are now the same in both databases.
+func tellCopied(cmd *cobra.Command, asJSON bool, done dbcopy.Result, hint string) error {
 	type table struct {
 		Table  string `json:"table"`
 		Rows   int64  `json:"rows"`
 		SHA256 string `json:"sha256"`
 	}
-	list, rows := make([]table, 0, len(done.Tables)), int64(0)
+	list := make([]table, 0, len(done.Tables))
+	rows := int64(0)
 	for _, t := range done.Tables {
 		list = append(list, table{t.Name, t.Rows, t.Hash})
 		rows += t.Rows
@@ -81,7 +86,11 @@ func tellCopied(cmd *cobra.Command, asJSON bool, done sqldb.Copied, hint string)
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("copied and compared %d rows in %d tables; the old database is marked as moved, set db to the new one\n", rows, len(list))
+	text := fmt.Sprintf(
+		"copied and compared %d rows in %d tables; the old database is marked as moved, set db to the new one\n",
+		rows,
+		len(list),
+	)
 	if hint != "" {
 		text += hint + "\n"
 	}
@@ -89,8 +98,8 @@ func tellCopied(cmd *cobra.Command, asJSON bool, done sqldb.Copied, hint string)
 	return err
 }
 
-// copyProgress shows how far a copy has come: in one line that changes for a person, now
-// and then in a new line for a log.
+// copyProgress shows the progress of a copy: on a terminal in one changing line, in a log now and
+// then in a new line.
 type copyProgress struct {
 	w     io.Writer
 	live  bool
@@ -98,23 +107,30 @@ type copyProgress struct {
 	shown bool
 }
 
-func (c *copyProgress) tell(p sqldb.CopyProgress) {
-	every, form := 5*time.Second, "%s\n"
+func (c *copyProgress) tell(p dbcopy.Progress) {
+	every := 5 * time.Second
+	form := "%s\n"
 	if c.live {
-		every, form = 200*time.Millisecond, "\r\x1b[K%s"
+		every = 200 * time.Millisecond
+		form = "\r\x1b[K%s"
 	}
 	if time.Since(c.last) < every {
 		return
 	}
-	c.last, c.shown = time.Now(), true
+	c.last = time.Now()
+	c.shown = true
 	verb := "copying"
 	if p.Verifying {
 		verb = "comparing"
 	}
-	_, _ = fmt.Fprintf(c.w, form, fmt.Sprintf("%s table %d of %d, %s: %d rows so far", verb, p.Number, p.Tables, p.Table, p.Rows)) // it only shows
+	_, _ = fmt.Fprintf(
+		c.w,
+		form,
+		fmt.Sprintf("%s table %d of %d, %s: %d rows so far", verb, p.Number, p.Tables, p.Table, p.Rows),
+	) // it only shows
 }
 
-// end leaves the line that changes.
+// end finishes the changing line.
 func (c *copyProgress) end() {
 	if c.live && c.shown {
 		_, _ = fmt.Fprint(c.w, "\r\x1b[K") // it only shows

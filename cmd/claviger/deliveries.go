@@ -7,30 +7,39 @@ import (
 	"iter"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"claviger/internal/app"
 	claviger "claviger/sdk/go"
 	"claviger/sdk/go/operator"
 )
 
 func deliveriesCommand() *cobra.Command {
-	cmd := group("deliveries", "Look at webhooks of a running service, and send them again",
-		"Asks the service at --url. With the API key of a partner you see that partner's deliveries; with an operator token name the partner by --partner, unless there is only one.")
-	cmd.AddCommand(deliveriesListCommand(), deliveriesShowCommand(), deliveriesResendCommand(), deliveriesReplayCommand())
+	cmd := group(
+		"deliveries",
+		"Look at webhooks of a running service, and send them again",
+		"Asks the service at --url. With the API key of a partner you see that partner's deliveries; with an "+
+			"operator token name the partner by --partner, unless there is only one.",
+	)
+	cmd.AddCommand(
+		deliveriesListCommand(),
+		deliveriesShowCommand(),
+		deliveriesRedeliverCommand(),
+		deliveriesRedeliverAllCommand(),
+	)
 	return cmd
 }
 
-// partnerFlag gives cmd the flag by which an operator says whose deliveries are meant.
+// partnerFlag adds the flag that selects a partner's deliveries for an operator.
 func partnerFlag(cmd *cobra.Command) *int64 {
 	return cmd.Flags().Int64("partner", 0, "Id of the partner, with an operator token; without it, the only one")
 }
 
-// openFor is open for commands on the deliveries of one partner: a key has one. With a
-// token it is the one that is named, or the only one that there is, which partnerID then is.
+// openFor is open for commands on the deliveries of one partner. A key belongs to one. With a token
+// it is the named one, or the only one, and partnerID is set.
 func (r *remote) openFor(ctx context.Context, partnerID *int64) (asker, error) {
-	a, err := r.open()
+	a, err := r.connect()
 	switch {
 	case err != nil:
 		return a, err
@@ -42,13 +51,12 @@ func (r *remote) openFor(ctx context.Context, partnerID *int64) (asker, error) {
 	return a, answered(err)
 }
 
-// maxNamed is how many partners a refusal names.
+// maxNamed is the maximum number of partners in an error.
 const maxNamed = 10
 
-// onlyPartner is the id of the partner when there is one; when there are several, the
-// refusal says which.
+// onlyPartner returns the id of the only partner. If there are several, the error lists them.
 func onlyPartner(ctx context.Context, c *operator.Client) (int64, error) {
-	partners, err := take(c.Partners(ctx, operator.Order{OldestFirst: true, Limit: maxNamed + 1}), maxNamed+1)
+	partners, err := first(c.Partners(ctx, operator.Order{OldestFirst: true, Limit: maxNamed + 1}), maxNamed+1)
 	switch {
 	case err != nil:
 		return 0, err
@@ -82,13 +90,16 @@ func deliveriesListCommand() *cobra.Command {
 	partnerID := partnerFlag(cmd)
 	state := wordFlag(cmd, "state", "Only those in this state", deliveryStates...)
 	kind := wordFlag(cmd, "event", "Only events of this kind", eventKinds...)
-	cmd.Flags().StringVar(&f.StatusCode, "status-code", "", "Only those whose last answer was this: a status, a class such as 4xx, or none")
+	cmd.Flags().
+		StringVar(&f.StatusCode, "status-code", "", "Only those whose last answer was this: a status, a class such "+
+			"as 4xx, or none")
 	cmd.Flags().StringVar(&f.LicenseKey, "license", "", "Only those of this license key")
-	cmd.Flags().StringVar(&since, "since", "", "Only events since then: as long ago as 30m or 7d, or a day such as 2027-01-31")
+	cmd.Flags().
+		StringVar(&since, "since", "", "Only events since then: as long ago as 30m or 7d, or a day such as 2027-01-31")
 	cmd.Flags().IntVar(&limit, "limit", 20, "How many at most")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		var err error
-		if f.From, err = parseSince(since, time.Now()); err != nil {
+		if f.From, err = parseSince(since, app.Now()); err != nil {
 			return err
 		}
 		if limit < 1 {
@@ -99,7 +110,7 @@ func deliveriesListCommand() *cobra.Command {
 			return err
 		}
 		f.State, f.Event, f.Limit = *state, *kind, pageSize(limit)
-		found, err := take(a.deliveries(cmd.Context(), *partnerID, f), limit)
+		found, err := first(a.deliveries(cmd.Context(), *partnerID, f), limit)
 		if err != nil {
 			return err
 		}
@@ -108,18 +119,16 @@ func deliveriesListCommand() *cobra.Command {
 	return cmd
 }
 
-// deliveries lists the deliveries of a partner, whoever asks.
-func (a asker) deliveries(ctx context.Context, partnerID int64, f claviger.DeliveryFilter) iter.Seq2[claviger.Delivery, error] {
+// deliveries lists the deliveries of a partner, with either client.
+func (a asker) deliveries(
+	ctx context.Context,
+	partnerID int64,
+	f claviger.DeliveryFilter,
+) iter.Seq2[claviger.Delivery, error] {
 	if a.partner != nil {
 		return a.partner.Deliveries(ctx, f)
 	}
-	return func(yield func(claviger.Delivery, error) bool) {
-		for d, err := range a.operator.Deliveries(ctx, partnerID, operator.DeliveryFilter(f)) {
-			if !yield(claviger.Delivery(d), err) {
-				return
-			}
-		}
-	}
+	return a.operator.Deliveries(ctx, partnerID, operator.DeliveryFilter(f))
 }
 
 var deliveryColumns = []string{"event", "kind", "license key", "state", "answer", "attempts", "created", "next attempt"}
@@ -131,7 +140,7 @@ func deliveryRow(d claviger.Delivery) []string {
 	}
 }
 
-// answerOf is what an attempt came to, in a few words.
+// answerOf returns the outcome of an attempt in a few words.
 func answerOf(status int, cause string) string {
 	switch {
 	case cause != "":
@@ -168,43 +177,47 @@ func deliveriesShowCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		var d claviger.DeliveryDetail
 		if a.partner != nil {
-			d, err := a.partner.Delivery(cmd.Context(), id)
-			return printDelivery(cmd, r.asJSON, d, d.AttemptList.Items, attemptRow, err)
+			d, err = a.partner.Delivery(cmd.Context(), id)
+		} else {
+			d, err = a.operator.Delivery(cmd.Context(), *partnerID, id)
 		}
-		d, err := a.operator.Delivery(cmd.Context(), *partnerID, id)
-		return printDelivery(cmd, r.asJSON, d, d.AttemptList.Items, func(s operator.AttemptSummary) []string {
-			return attemptRow(claviger.AttemptSummary{AttemptID: s.AttemptID, Number: s.Number, At: s.At, StatusCode: s.StatusCode, Cause: s.Cause, DurationMs: s.DurationMs})
-		}, err)
+		if err != nil {
+			return answered(err)
+		}
+		return printDelivery(cmd, r.asJSON, d)
 	}
 	return cmd
 }
 
 // printDelivery writes a delivery, then a table of its attempts.
-func printDelivery[A any](cmd *cobra.Command, asJSON bool, d any, attempts []A, row func(A) []string, err error) error {
-	if err != nil {
-		return answered(err)
-	}
+func printDelivery(cmd *cobra.Command, asJSON bool, d claviger.DeliveryDetail) error {
+	attempts := d.AttemptList.Items
 	if err := printObject(cmd, asJSON, d); err != nil || asJSON || len(attempts) == 0 {
 		return err
 	}
 	if _, err := fmt.Fprintln(cmd.OutOrStdout()); err != nil {
 		return err
 	}
-	return printList(cmd, false, attempts, []string{"attempt", "number", "at", "answer", "ms"}, row)
+	return printList(cmd, false, attempts, []string{"attempt", "number", "at", "answer", "ms"}, attemptRow)
 }
 
 func attemptRow(a claviger.AttemptSummary) []string {
 	return []string{
-		strconv.FormatInt(a.AttemptID, 10), strconv.Itoa(a.Number), stamp(a.At), answerOf(a.StatusCode, a.Cause), strconv.FormatInt(a.DurationMs, 10),
+		strconv.FormatInt(
+			a.AttemptID,
+			10,
+		), strconv.Itoa(a.Number), stamp(a.At), answerOf(a.StatusCode, a.Cause), strconv.FormatInt(a.DurationMs, 10),
 	}
 }
 
-func deliveriesResendCommand() *cobra.Command {
+func deliveriesRedeliverCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "resend <event id>", Short: "Have the webhook of an event sent again",
-		Long:    "Has the webhook of an event sent again, also if it was delivered. The order of the license's events is kept.",
-		Example: "claviger deliveries resend 4711",
+		Use: "redeliver <event id>", Aliases: []string{"resend"}, Short: "Have the webhook of an event sent again",
+		Long: "Has the webhook of an event sent again, also if it was delivered. The order of the license's " +
+			"events is kept.",
+		Example: "claviger deliveries redeliver 4711",
 		Args:    exactly("event id"),
 	}
 	r := remoteFlags(cmd)
@@ -213,7 +226,7 @@ func deliveriesResendCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		a, err := r.open()
+		a, err := r.connect()
 		if err != nil {
 			return err
 		}
@@ -228,7 +241,12 @@ func deliveriesResendCommand() *cobra.Command {
 		if r.asJSON {
 			return printJSON(cmd.OutOrStdout(), map[string]int64{"event_id": id})
 		}
-		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "event %d is sent again; claviger deliveries show %d shows its attempts\n", id, id)
+		_, err = fmt.Fprintf(
+			cmd.ErrOrStderr(),
+			"event %d is sent again; claviger deliveries show %d shows its attempts\n",
+			id,
+			id,
+		)
 		return err
 	}
 	return cmd

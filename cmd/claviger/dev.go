@@ -37,9 +37,15 @@ func devCommand() *cobra.Command {
 	}
 	cmd.AddCommand(devTimeCommand(), devFaultCommand())
 	g := settingFlags(cmd, app.Dev)
-	cmd.Flags().StringVar(&webhook, "webhook", "", "Where the partner's webhooks go; without it to the sample application, unless another URL is stored")
+	cmd.Flags().StringVar(
+		&webhook, "webhook", "",
+		"Where the partner's webhooks go; without it to the sample application, unless another URL is stored",
+	)
 	cmd.Flags().StringVar(&redirect, "redirect", "", "Where the partner's buyers are sent back to; likewise")
-	cmd.Flags().BoolVar(&single, "single-key", false, "Make the partner's API key its webhook secret too; --single-key=false makes two of them again")
+	cmd.Flags().BoolVar(
+		&single, "single-key", false,
+		"Make the partner's API key its webhook secret too; --single-key=false makes two of them again",
+	)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object with all credentials as the first line")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, _, err := g.load()
@@ -60,7 +66,10 @@ func devCommand() *cobra.Command {
 		defer stop()
 		e, err := devserver.New(ctx, asked)
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return fmt.Errorf("another program listens at %s; end it, or take a free port with --addr 127.0.0.1:0", cfg.Addr)
+			return fmt.Errorf(
+				"another program listens at %s; end it, or take a free port with --addr 127.0.0.1:0",
+				cfg.Addr,
+			)
 		}
 		if err != nil {
 			return err
@@ -70,9 +79,9 @@ func devCommand() *cobra.Command {
 	return cmd
 }
 
-// untilClosed is ctx until the terminal is closed too: temporary data must not outlive that.
-// nohup asks for the contrary. (Who listens for SIGPIPE hears of every connection that
-// breaks, the database's included.)
+// untilClosed ends ctx also when the terminal closes: temporary data must not outlive it. Under
+// nohup it does not. (Listening for SIGPIPE would report every broken connection, also the
+// database's.)
 func untilClosed(ctx context.Context) (context.Context, context.CancelFunc) {
 	if signal.Ignored(syscall.SIGHUP) {
 		return context.WithCancel(ctx)
@@ -80,17 +89,17 @@ func untilClosed(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, syscall.SIGHUP)
 }
 
-// runDev tells what there is and serves. The card comes when the address
-// already takes connections, so that whoever reads it can go on at once.
+// runDev prints the card and serves. The address already accepts connections, so the reader can use
+// it immediately.
 func runDev(ctx context.Context, cmd *cobra.Command, e *devserver.Server, asJSON bool) error {
 	if err := tell(cmd, e, asJSON); err != nil {
-		return errors.Join(err, e.Close()) //nolint:contextcheck // it ends what ctx began
+		return errors.Join(err, e.Close()) //nolint:contextcheck // ends the work that ctx started
 	}
-	go debug.FreeOSMemory() // what only the start needed: it runs beside other programs on a laptop
+	go debug.FreeOSMemory() // returns start-up memory: it runs on a laptop with other programs
 	return e.Run(ctx)
 }
 
-// tell writes the card to standard output and everything else beside it.
+// tell writes the card to standard output and the rest to standard error.
 func tell(cmd *cobra.Command, e *devserver.Server, asJSON bool) error {
 	var err error
 	if asJSON {

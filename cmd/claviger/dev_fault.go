@@ -18,11 +18,18 @@ func devFaultCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "fault [name...]", Short: "Have things go wrong in a running claviger dev",
-		Long: "Switches on exactly the faults that are named, of " + strings.Join(devserver.FaultNames(), ", ") + "; off switches all of them off. " +
-			"They go wrong between the service and your application; the control page, /dev/, says how. Without a name it prints those that are on.",
-		Example:           "claviger dev fault duplicate wrong-signature\nclaviger dev fault off",
-		Args:              cobra.ArbitraryArgs,
-		ValidArgsFunction: cobra.FixedCompletions(append(devserver.FaultNames(), "off"), cobra.ShellCompDirectiveNoFileComp),
+		Long: "Switches on exactly the faults that are named, of " + strings.Join(
+			devserver.FaultNames(),
+			", ",
+		) + "; off switches all of them off. " +
+			"They go wrong between the service and your application; the control page, /dev/, says how. Without a " +
+			"name it prints those that are on.",
+		Example: "claviger dev fault duplicate wrong-signature\nclaviger dev fault off",
+		Args:    cobra.ArbitraryArgs,
+		ValidArgsFunction: cobra.FixedCompletions(
+			append(devserver.FaultNames(), "off"),
+			cobra.ShellCompDirectiveNoFileComp,
+		),
 	}
 	cmd.Flags().StringVar(&address, "url", "", "URL of the claviger dev; else "+urlVariable+", or "+devURL)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print JSON")
@@ -34,7 +41,10 @@ func devFaultCommand() *cobra.Command {
 		var faults struct {
 			On []string `json:"on"`
 		}
-		if err := callDev(cmd, method, cmp.Or(address, os.Getenv(urlVariable), devURL), "/dev/faults", url.Values{"fault": args}, &faults); err != nil {
+		if err := callDev(
+			cmd, method, cmp.Or(address, os.Getenv(urlVariable), devURL), "/dev/faults",
+			url.Values{"fault": args}, &faults,
+		); err != nil {
 			return err
 		}
 		if asJSON {

@@ -43,7 +43,7 @@ func devScripts(t *testing.T, folder string, card devserver.Card, more map[strin
 	})
 }
 
-// capture sets a variable to what a pattern finds in the last output: capture NAME pattern.
+// capture sets a variable to a match in the last output: capture NAME pattern.
 func capture(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: capture name pattern")
@@ -55,7 +55,7 @@ func capture(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], found)
 }
 
-// appears waits until there is a file: appears file.
+// appears waits for a file: appears file.
 func appears(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: appears file")
@@ -79,14 +79,13 @@ func TestDevScripts(t *testing.T) {
 	devScripts(t, "testdata/dev", card, nil)
 }
 
-// TestControlScripts has a claviger dev of its own, whose time they move.
+// TestControlScripts uses its own claviger dev, because the scripts move its time.
 func TestControlScripts(t *testing.T) {
 	onlySQLite(t)
 	devScripts(t, "testdata/control", startDev(t, "", ""), nil)
 }
 
-// TestPartnerScripts has a claviger dev of its own: commands that are not told which
-// partner rely on there being one.
+// TestPartnerScripts uses its own claviger dev: commands without a partner need a single one.
 func TestPartnerScripts(t *testing.T) {
 	onlySQLite(t)
 	devScripts(t, "testdata/partner", startDev(t, "", ""), nil)

@@ -17,10 +17,10 @@ import (
 	claviger "claviger/sdk/go"
 )
 
-// devURL is where claviger dev listens unless it is told otherwise.
+// devURL is the default address of claviger dev.
 const devURL = "http://127.0.0.1:8080"
 
-// devTime is the answer of a claviger dev about its time.
+// devTime is claviger dev's answer about its time.
 type devTime struct {
 	Now   time.Time `json:"now"`
 	Ahead string    `json:"ahead"`
@@ -31,8 +31,10 @@ func devTimeCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "time [span]", Short: "Read or move forward the time of a running claviger dev",
-		Long: "Moves the time of a running claviger dev forward by a span such as 90s, +1h or 2d: codes and tokens expire, failed webhooks are tried again, and endpoints that only fail are parked. " +
-			"It never goes back, not at the next start on the same --db either. Webhooks are signed with the time of the machine, so that your application accepts them. Without a span it prints the time.",
+		Long: "Moves the time of a running claviger dev forward by a span such as 90s, +1h or 2d: codes and tokens " +
+			"expire, failed webhooks are tried again, and endpoints that only fail are parked. " +
+			"It never goes back, not at the next start on the same --db either. Webhooks are signed with the time " +
+			"of the machine, so that your application accepts them. Without a span it prints the time.",
 		Example: "claviger dev time +1h\nclaviger dev time --url http://127.0.0.1:3001",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -51,20 +53,31 @@ func devTimeCommand() *cobra.Command {
 			form.Set("by", args[0])
 		}
 		var at devTime
-		if err := callDev(cmd, method, cmp.Or(address, os.Getenv(urlVariable), devURL), "/dev/time", form, &at); err != nil {
+		if err := callDev(
+			cmd, method, cmp.Or(address, os.Getenv(urlVariable), devURL), "/dev/time", form, &at,
+		); err != nil {
 			return err
 		}
 		if asJSON {
 			return printJSON(cmd.OutOrStdout(), at)
 		}
-		return printTable(cmd.OutOrStdout(), []string{"now", "ahead"}, [][]string{{at.Now.Format(time.RFC3339), at.Ahead}})
+		return printTable(
+			cmd.OutOrStdout(),
+			[]string{"now", "ahead"},
+			[][]string{{at.Now.Format(time.RFC3339), at.Ahead}},
+		)
 	}
 	return cmd
 }
 
-// callDev calls a page that only claviger dev has, and reads its JSON.
+// callDev calls a page of claviger dev, and decodes its JSON.
 func callDev(cmd *cobra.Command, method, base, path string, form url.Values, to any) error {
-	r, err := http.NewRequestWithContext(cmd.Context(), method, strings.TrimSuffix(base, "/")+path, strings.NewReader(form.Encode()))
+	r, err := http.NewRequestWithContext(
+		cmd.Context(),
+		method,
+		strings.TrimSuffix(base, "/")+path,
+		strings.NewReader(form.Encode()),
+	)
 	if err != nil {
 		return usage("--url %q is not a URL such as %s", base, devURL)
 	}

@@ -15,8 +15,10 @@ func doctorCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Try what an install needs, and say what to do where something is missing",
-		Long: "Tries the database (reachable, writable, its schema, its clock), the secret key, the mail server, the public address, the disk and the modes of files, " +
-			"with the settings of claviger serve. It changes nothing. A line for each: pass, warn, fail or skip, what was found, and what to do.\n\n" +
+		Long: "Tries the database (reachable, writable, its schema, its clock), the secret key, the mail server, " +
+			"the public address, the disk and the modes of files, " +
+			"with the settings of claviger serve. It changes nothing. A line for each: pass, warn, fail or skip, " +
+			"what was found, and what to do.\n\n" +
 			"Run it beside the service, with the same settings. Ends with 4 when a check failed.",
 		Example: "claviger doctor --config claviger.toml",
 		Args:    exactly(),
@@ -33,13 +35,19 @@ func doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// printFindings prints the checks, and fails when one did. A person gets lines to read,
-// since the texts are too long for columns.
+// printFindings prints the checks, and fails if one failed. On a terminal it prints lines, because
+// the texts are too long for columns.
 func printFindings(cmd *cobra.Command, list []app.Finding, asJSON bool) error {
 	if asJSON || !isTerminal(os.Stdout) {
-		err := printList(cmd, asJSON, list, []string{"result", "check", "found", "what to do"}, func(f app.Finding) []string {
-			return []string{string(f.Result), f.Name, f.Text, f.Do}
-		})
+		err := printList(
+			cmd,
+			asJSON,
+			list,
+			[]string{"result", "check", "found", "what to do"},
+			func(f app.Finding) []string {
+				return []string{string(f.Result), f.Name, f.Text, f.Do}
+			},
+		)
 		if err != nil {
 			return err
 		}
@@ -57,7 +65,7 @@ func printFindings(cmd *cobra.Command, list []app.Finding, asJSON bool) error {
 	return failedFindings(list)
 }
 
-// failedFindings is an error when a check failed.
+// failedFindings returns an error if a check failed.
 func failedFindings(list []app.Finding) error {
 	n := 0
 	for _, f := range list {

@@ -18,7 +18,7 @@ import (
 	"claviger/sdk/go/operator"
 )
 
-// exportLists are what each who asks can export.
+// exportLists are the exports available to operators and partners.
 var exportLists = map[bool][]string{
 	true:  {"licenses", "purchases", "events", "audit"},    // with an operator token
 	false: {"licenses", "deliveries", "requests", "audit"}, // with the API key of a partner
@@ -29,19 +29,23 @@ func exportCommand() *cobra.Command {
 	var partnerID int64
 	cmd := &cobra.Command{
 		Use: "export <list>", Short: "Write a whole list of a running service as a file",
-		Long: "Writes a whole list of the service at --url: licenses, purchases, events or audit with an operator token; licenses, deliveries, requests or audit with the API key of a partner. " +
-			"The last line of the file says that it is whole, and how many rows it has; the command fails when it is missing.",
+		Long: "Writes a whole list of the service at --url: licenses, purchases, events or audit with an operator " +
+			"token; licenses, deliveries, requests or audit with the API key of a partner. " +
+			"The last line of the file says that it is whole, and how many rows it has; the command fails when it " +
+			"is missing.",
 		Example: "claviger export licenses > licenses.csv\n" +
 			"claviger export events --format ndjson --partner 3 --output events.ndjson",
 		Args: exactly("list"),
 	}
 	r := remoteFlags(cmd)
-	r.http = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // however long it is
+	r.http = &http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	} // without a timeout
 	format := wordFlag(cmd, "format", "Form of the file: csv without it", "csv", "ndjson")
 	cmd.Flags().StringVar(&output, "output", "", "File to write, which must not be there; without it standard output")
 	cmd.Flags().Int64Var(&partnerID, "partner", 0, "Only what is the partner's with this id; needs an operator token")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		a, err := r.open()
+		a, err := r.connect()
 		if err != nil {
 			return err
 		}
@@ -70,11 +74,15 @@ func exportCommand() *cobra.Command {
 	return cmd
 }
 
-// writeExport writes a file to where it is wanted, for its owner alone.
+// writeExport writes a file that only its owner can read.
 func writeExport(cmd *cobra.Command, from io.Reader, output string) (err error) {
 	to := cmd.OutOrStdout()
 	if output != "" {
-		f, err := os.OpenFile(output, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the user names the file
+		f, err := os.OpenFile(
+			output,
+			os.O_WRONLY|os.O_CREATE|os.O_EXCL,
+			0o600,
+		) //nolint:gosec // the user names the file
 		if err != nil {
 			return usage("--output: %v", err)
 		}
@@ -85,13 +93,17 @@ func writeExport(cmd *cobra.Command, from io.Reader, output string) (err error) 
 	if _, err := io.Copy(io.MultiWriter(to, end), from); err != nil {
 		return &failure{exitUnreachable, err}
 	}
-	if line := end.line(); !bytes.HasPrefix(line, []byte("#complete,")) && !bytes.HasPrefix(line, []byte(`{"export_complete":true`)) {
-		return &failure{exitUnreachable, errors.New("the file is not whole: its last line does not say so; repeat the command")}
+	if line := end.line(); !bytes.HasPrefix(line, []byte("#complete,")) &&
+		!bytes.HasPrefix(line, []byte(`{"export_complete":true`)) {
+		return &failure{
+			exitUnreachable,
+			errors.New("the file is not whole: its last line does not say so; repeat the command"),
+		}
 	}
 	return nil
 }
 
-// tail remembers the end of what is written.
+// tail stores the end of the written data.
 type tail struct{ text []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
@@ -103,7 +115,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// line is the last line.
+// line returns the last line.
 func (t *tail) line() []byte {
 	text := bytes.TrimRight(t.text, "\n")
 	return text[bytes.LastIndexByte(text, '\n')+1:]

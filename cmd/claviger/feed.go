@@ -14,11 +14,11 @@ import (
 	"strings"
 
 	"claviger/internal/courier"
+	"claviger/internal/diagnose/verify"
 	claviger "claviger/sdk/go"
-	"claviger/sdk/go/operator"
 )
 
-// feed is the events of a partner in their order, whoever asks.
+// feed reads the events of a partner in order, with either client.
 type feed struct {
 	asker
 	partnerID int64
@@ -30,7 +30,7 @@ type happened struct {
 	kind, license string
 }
 
-// after is the next events behind one.
+// after returns the next events after one.
 func (f feed) after(ctx context.Context, last int64) ([]happened, error) {
 	var list []happened
 	if f.partner == nil {
@@ -40,7 +40,8 @@ func (f feed) after(ctx context.Context, last int64) ([]happened, error) {
 				return nil, err
 			}
 			for _, e := range page {
-				if last = e.EventID; e.PartnerID == f.partnerID {
+				last = e.EventID
+				if e.PartnerID == f.partnerID {
 					list = append(list, happened{e.EventID, e.Event, e.LicenseKey})
 				}
 			}
@@ -60,10 +61,10 @@ func (f feed) after(ctx context.Context, last int64) ([]happened, error) {
 	return list, nil
 }
 
-// feedPage is how many events are read at once.
+// feedPage is the page size for events.
 const feedPage = 100
 
-// newest is the id of the newest event; 0 if there is none.
+// newest returns the id of the newest event, or 0.
 func (f feed) newest(ctx context.Context) (int64, error) {
 	for d, err := range f.deliveries(ctx, f.partnerID, claviger.DeliveryFilter{Limit: 1}) {
 		return d.EventID, err
@@ -71,7 +72,7 @@ func (f feed) newest(ctx context.Context) (int64, error) {
 	return 0, nil
 }
 
-// count is how many events there are behind one.
+// count returns the number of events after one.
 func (f feed) count(ctx context.Context, last int64) (int, error) {
 	n := 0
 	for {
@@ -84,32 +85,25 @@ func (f feed) count(ctx context.Context, last int64) (int, error) {
 	}
 }
 
-// sentWebhook is a webhook as it is relayed.
+// sentWebhook is a webhook to relay.
 type sentWebhook struct {
 	body   []byte
 	header http.Header
 }
 
-// webhook is that of an event: its body and, if they are asked for, the headers of the
-// first attempt, if there was one.
+// webhook returns the body of an event and, on request, the headers of its first attempt, if any.
 func (f feed) webhook(ctx context.Context, id int64, headers bool) (sentWebhook, error) {
-	var body, sent string
+	var sent string
 	var first int64
+	var d claviger.DeliveryDetail
 	var err error
 	if f.partner != nil {
-		var d claviger.DeliveryDetail
 		d, err = f.partner.Delivery(ctx, id)
-		for _, a := range d.AttemptList.Items {
-			first = a.AttemptID // The oldest is the last.
-		}
-		body = d.RequestBody
 	} else {
-		var d operator.DeliveryDetail
 		d, err = f.operator.Delivery(ctx, f.partnerID, id)
-		for _, a := range d.AttemptList.Items {
-			first = a.AttemptID
-		}
-		body = d.RequestBody
+	}
+	for _, a := range d.AttemptList.Items {
+		first = a.AttemptID // The oldest is the last.
 	}
 	if err == nil && headers && first != 0 {
 		sent, err = f.header(ctx, id, first)
@@ -117,16 +111,16 @@ func (f feed) webhook(ctx context.Context, id int64, headers bool) (sentWebhook,
 	if err != nil {
 		return sentWebhook{}, fmt.Errorf("read the webhook of event %d: %w", id, err)
 	}
-	header := courier.ParseHeaders(sent)
+	header := verify.ParseHeaders(sent)
 	for _, name := range []string{"Host", "Content-Length", "Connection", "Accept-Encoding", "Transfer-Encoding"} {
-		header.Del(name) // They are of that request alone.
+		header.Del(name) // they belong to the original request
 	}
 	header.Set("Content-Type", "application/json; charset=UTF-8")
 	header.Set(courier.HeaderID, "evt_"+strconv.FormatInt(id, 10))
-	return sentWebhook{[]byte(body), header}, nil
+	return sentWebhook{[]byte(d.RequestBody), header}, nil
 }
 
-// header is what an attempt sent above its body.
+// header returns the header text that an attempt sent.
 func (f feed) header(ctx context.Context, id, attempt int64) (string, error) {
 	if f.partner != nil {
 		a, err := f.partner.Attempt(ctx, id, attempt)
@@ -136,18 +130,18 @@ func (f feed) header(ctx context.Context, id, attempt int64) (string, error) {
 	return a.RequestHeader, err
 }
 
-// shortHash tells texts apart without showing them.
+// shortHash distinguishes texts without showing them.
 func shortHash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:8])
 }
 
-// readState is the id in a state file, and whether there is one.
+// readState returns the id in a state file, and whether it exists.
 func readState(file string) (id int64, known bool, err error) {
 	if file == "" {
 		return 0, false, nil
 	}
-	text, err := os.ReadFile(file) //nolint:gosec // It is the file that the caller named, or our own.
+	text, err := os.ReadFile(file) //nolint:gosec // named by the caller, or our own
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, false, nil
 	}
@@ -156,12 +150,14 @@ func readState(file string) (id int64, known bool, err error) {
 	}
 	id, err = strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 	if err != nil {
-		return 0, false, usage("%s is not a file of claviger listen; remove it, or name another with --state-file", file)
+		return 0, false, usage(
+			"%s is not a file of claviger listen; remove it, or name another with --state-file", file,
+		)
 	}
 	return id, true, nil
 }
 
-// writeState stores the id of the last event that was relayed.
+// writeState stores the id of the last relayed event.
 func writeState(file string, id int64) error {
 	if file == "" {
 		return nil

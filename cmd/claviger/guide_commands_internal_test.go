@@ -26,8 +26,7 @@ import (
 	"claviger/internal/devserver"
 )
 
-// notRun are the commands of guides that TestGuideCommands does not run, by how they
-// begin, and why.
+// notRun are the prefixes of commands that TestGuideCommands does not run, with the reasons.
 var notRun = map[string]string{
 	"claviger dev":    "it runs until it is stopped; TestFirstHour runs it",
 	"claviger listen": "it runs until it is stopped; testdata/listen runs it",
@@ -43,7 +42,7 @@ var notRun = map[string]string{
 // installKey is the secret key of an install.
 const installKey = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
 
-// install is a claviger dev in a folder of its own, with what a guide's commands expect.
+// install is a claviger dev in its own folder, with the preconditions of a guide's commands.
 type install struct {
 	*testing.T
 	dir     string
@@ -51,12 +50,11 @@ type install struct {
 	app     *sampleApp
 	appURL  string
 	env     []string
-	exports string            // what the guide exported so far
-	fills   map[string]string // what stands in a guide for something that differs, and that
+	exports string            // exported so far by the guide
+	fills   map[string]string // placeholders in the guide, with their values
 }
 
-// newInstall starts the service and the application of its partner, sells, and has a
-// delivery fail.
+// newInstall starts the service and its partner's application, sells, and makes a delivery fail.
 func newInstall(t *testing.T) *install {
 	t.Helper()
 	i := &install{T: t, dir: t.TempDir(), app: &sampleApp{}}
@@ -111,7 +109,7 @@ func (i *install) start(env ...string) {
 		i.Fatal(err)
 	}
 	i.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // Wait says how it ended
+		_ = cmd.Process.Signal(syscall.SIGTERM) // Wait reports how it ended
 		_ = cmd.Wait()
 		_ = log.Close()
 	})
@@ -124,7 +122,7 @@ func (i *install) start(env ...string) {
 	}
 }
 
-// code is a code that a buyer brought.
+// code returns a code that a buyer brought.
 func (i *install) code() string {
 	i.Helper()
 	c := &checked{redirect: i.appURL + "/callback", clientID: i.card.Partner.ClientID, clientSecret: i.card.Partner.ClientSecret}
@@ -143,7 +141,7 @@ func (i *install) code() string {
 	return codeIn(back)
 }
 
-// files writes what the guides' commands read.
+// files writes the input files of the guides' commands.
 func (i *install) files() {
 	i.Helper()
 	var icon bytes.Buffer
@@ -168,7 +166,7 @@ func (i *install) files() {
 	}
 }
 
-// must runs a command that prepares.
+// must runs a preparing command.
 func (i *install) must(command string) string {
 	i.Helper()
 	out, err := shell(i.T, i.dir, command, i.env...)
@@ -187,14 +185,14 @@ func find(t *testing.T, pattern, text string) string {
 	return m[1]
 }
 
-// learned are parts of an answer by which a guide goes on, and how it names them.
+// learned are parts of an answer that a guide uses later, with their names there.
 var learned = map[string]string{
 	`"access_token":"([^"]+)`: "$ACCESS_TOKEN", `"refresh_token":"([^"]+)`: "$REFRESH_TOKEN", `"contact_id":(\d+)`: "contact/7",
 	`"attempt_id":(\d+)`: "attempts/7", `^\{"redelivery_id":(\d+)`: "redeliveries/3", `^\{"bulk_id":(\d+)`: "bulk/12",
 	`(?m)^([\w-]+)\tES256\tactive\t`: "<kid>",
 }
 
-// run runs a command of a guide, with what it means in place of what it says.
+// run runs a command of a guide with its placeholders replaced.
 func (i *install) run(command string) {
 	i.Helper()
 	for from, to := range i.fills {
@@ -222,13 +220,12 @@ func (i *install) run(command string) {
 	}
 }
 
-// TestGuideCommands runs each command of the guides, guide by guide, against a service of
-// its own.
+// TestGuideCommands runs each command of the guides, each guide against its own service.
 func TestGuideCommands(t *testing.T) {
 	onlySQLite(t)
 	prefixes, skipped := slices.Sorted(maps.Keys(notRun)), map[string]bool{}
 	for _, g := range docs.Guides() {
-		_, text, ok := strings.Cut(g.Text, "\n## In production\n") // TestInstallToFirstSale runs what is before
+		_, text, ok := strings.Cut(g.Text, "\n## In production\n") // TestInstallToFirstSale runs the part before
 		if !ok {
 			text = g.Text
 		}

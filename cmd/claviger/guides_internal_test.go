@@ -17,7 +17,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// readGuide is the text of a guide.
+// readGuide returns the text of a guide.
 func readGuide(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "docs", name+".md"))
@@ -27,16 +27,16 @@ func readGuide(t *testing.T, name string) string {
 	return string(text)
 }
 
-// shell runs a script as somebody would who copies it into a terminal, and returns what it
-// prints. What it leaves running ends with it.
+// shell runs a script as if pasted into a terminal, and returns its output. Processes that it
+// leaves running end with it.
 func shell(t *testing.T, dir, script string, env ...string) (string, error) {
 	t.Helper()
-	out, err := os.CreateTemp(t.TempDir(), "out") // a pipe would wait for what is left running
+	out, err := os.CreateTemp(t.TempDir(), "out") // a pipe would wait for background processes
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer out.Close()                                                 //nolint:errcheck // It is read by its name.
-	cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", script) //nolint:gosec // the commands of our own guides
+	defer out.Close()                                                 //nolint:errcheck // read by name
+	cmd := exec.CommandContext(t.Context(), "sh", "-e", "-c", script) //nolint:gosec // commands of our guides
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, out
 	cmd.Env = append(os.Environ(), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -52,19 +52,19 @@ func shell(t *testing.T, dir, script string, env ...string) (string, error) {
 	return string(text), failed
 }
 
-// freeAddr is an address of this machine that nobody listens on.
+// freeAddr returns a free address of this machine.
 func freeAddr(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // of a test
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() //nolint:errcheck // Nobody used it.
+	defer l.Close() //nolint:errcheck // not used
 	return l.Addr().String()
 }
 
-// onlySQLite skips a test whose commands make an SQLite database, or none, wherever the
-// tests run: a second run beside PostgreSQL would do the same.
+// onlySQLite skips a test that always uses an SQLite database, or none: a second run with
+// PostgreSQL would be the same.
 func onlySQLite(t *testing.T) {
 	t.Helper()
 	if sqldbtest.Postgres() {
@@ -72,7 +72,7 @@ func onlySQLite(t *testing.T) {
 	}
 }
 
-// TestInstallToFirstSale copies the lines of docs/operator.md into an empty folder.
+// TestInstallToFirstSale runs the lines of docs/operator.md in an empty folder.
 func TestInstallToFirstSale(t *testing.T) {
 	onlySQLite(t)
 	_, section, ok := strings.Cut(readGuide(t, "operator"), "\nThen, in an empty folder:\n")
@@ -94,8 +94,7 @@ func TestInstallToFirstSale(t *testing.T) {
 	}
 }
 
-// TestFirstHour copies docs/first-hour.md into a shell and compares what it prints with
-// what the guide says.
+// TestFirstHour runs docs/first-hour.md in a shell and compares the output with the guide.
 func TestFirstHour(t *testing.T) {
 	onlySQLite(t)
 	dir, app := t.TempDir(), freeAddr(t)
@@ -138,15 +137,14 @@ func TestFirstHour(t *testing.T) {
 	}
 }
 
-// matches reports whether a line of a guide, in which … stands for anything, is in an
-// output.
+// matches reports whether an output has a line of a guide, in which … matches anything.
 func matches(line, out string) bool {
 	pattern := strings.NewReplacer(" … ", `\s(?:.*\s)?`, "…", ".*", " ", `\s+`).Replace(regexp.QuoteMeta(strings.TrimSpace(line)))
 	return regexp.MustCompile(`(?m)^` + pattern + `\s*$`).MatchString(out)
 }
 
-// commandsOf are the commands of a text in the order in which they are there: indented
-// lines that begin as one does, with the lines that they go on in.
+// commandsOf returns the commands of a text in order: indented lines that begin like one, with
+// their continuation lines.
 func commandsOf(text string) []string {
 	begins := regexp.MustCompile(`^ {4,}((?:claviger|curl|openssl|export|grep|until) .*|CLAVIGER_\w+=.*\\)`)
 	var all []string
@@ -167,10 +165,10 @@ func commandsOf(text string) []string {
 	return all
 }
 
-// TestNamedCommands: a command that a sentence of a guide names exists, with its flags.
+// TestNamedCommands: every command in the text of a guide exists, with its flags.
 func TestNamedCommands(t *testing.T) {
 	root := newRoot()
-	root.InitDefaultCompletionCmd() // which Execute does by itself
+	root.InitDefaultCompletionCmd() // Execute does this automatically
 	found := 0
 	for _, g := range docs.Guides() {
 		for _, m := range regexp.MustCompile("`claviger ([^`]+)`").FindAllStringSubmatch(g.Text, -1) {

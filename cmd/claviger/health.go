@@ -14,15 +14,16 @@ import (
 	"claviger/internal/app"
 )
 
-// healthTimeout is longer than the service takes to answer that it is not ready.
+// healthTimeout exceeds the time that the service needs to answer that it is not ready.
 const healthTimeout = 4 * time.Second
 
 func healthCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "health", Short: "Ask the service on this machine whether it is ready, for containers without a shell",
-		Long: "Asks GET /healthz of the address that claviger serve listens on with the same settings, and prints the status.\n\n" +
-			"Exit codes: 0 ready; 4 not ready, or stopping; 3 nobody answers there; 2 the command was called wrongly.",
+		Long: "Asks GET /healthz of the address that claviger serve listens on with the same settings, and prints " +
+			"the status.\n\n" +
+			"Exit codes: 0 ready; 4 not ready, or stopping; 3 no answer there; 2 the command was called wrongly.",
 		Example: "claviger health --addr :8080",
 		Args:    exactly(),
 	}
@@ -47,25 +48,31 @@ func healthCommand() *cobra.Command {
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), answer.Status)
 		}
 		if err == nil && answer.Status != "ok" {
-			err = &failure{exitCheck, fmt.Errorf("the service at %s is not ready: it is %s %v", at, answer.Status, answer.Checks)}
+			err = &failure{
+				exitCheck,
+				fmt.Errorf("the service at %s is not ready: it is %s %v", at, answer.Status, answer.Checks),
+			}
 		}
 		return err
 	}
 	return cmd
 }
 
-// healthAnswer is what /healthz answers.
+// healthAnswer is the answer of /healthz.
 type healthAnswer struct {
 	Status string            `json:"status"`
 	Checks map[string]string `json:"checks,omitempty"`
 }
 
-// healthURL is where a service that listens on addr is asked from this machine. It names
-// no host, since an image without files has nobody to resolve it.
+// healthURL returns the health URL of a service on this machine that listens on addr. It has no
+// host name, because an image without files cannot resolve one.
 func healthURL(addr string) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil || port == "0" {
-		return "", usage("addr is %s, which is not an address that can be asked; set it to that of claviger serve", addr)
+		return "", usage(
+			"addr is %s, which is not an address that can be asked; set it to that of claviger serve",
+			addr,
+		)
 	}
 	switch ip := net.ParseIP(host); {
 	case host == "" || ip != nil && ip.Equal(net.IPv4zero):
@@ -76,7 +83,7 @@ func healthURL(addr string) (string, error) {
 	return "http://" + net.JoinHostPort(host, port) + "/healthz", nil
 }
 
-// askHealth asks once, and never by way of a proxy.
+// askHealth asks once, never through a proxy.
 func askHealth(ctx context.Context, at string) (answer healthAnswer, err error) {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
@@ -91,7 +98,10 @@ func askHealth(ctx context.Context, at string) (answer healthAnswer, err error) 
 	defer resp.Body.Close() //nolint:errcheck // it was read
 	err = json.NewDecoder(io.LimitReader(resp.Body, 64<<10)).Decode(&answer)
 	if err != nil || answer.Status == "" {
-		return answer, &failure{exitUnreachable, fmt.Errorf("what answers at %s is not Claviger (%s); check addr", at, resp.Status)}
+		return answer, &failure{
+			exitUnreachable,
+			fmt.Errorf("what answers at %s is not Claviger (%s); check addr", at, resp.Status),
+		}
 	}
 	return answer, nil
 }

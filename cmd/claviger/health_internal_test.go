@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestHealth: the exit code says what the service on this machine answers.
+// TestHealth: the exit code reflects the answer of the service on this machine.
 func TestHealth(t *testing.T) {
 	for _, test := range []struct {
 		name, body string

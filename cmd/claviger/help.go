@@ -13,22 +13,28 @@ import (
 	"claviger/internal/app"
 )
 
-// helpWidth is the longest line of a help text.
+// helpWidth is the maximum line length of a help text.
 const helpWidth = 100
 
 // setHelp makes cobra's help break long lines and indent examples.
 func setHelp(root *cobra.Command) {
 	cobra.AddTemplateFunc("wrap", func(text string) string { return wrap(text, helpWidth) })
 	cobra.AddTemplateFunc("indent", func(text string) string { return "  " + strings.ReplaceAll(text, "\n", "\n  ") })
-	root.SetHelpTemplate(strings.Replace(root.HelpTemplate(), "{{. | trimTrailingWhitespaces}}", "{{. | trimTrailingWhitespaces | wrap}}", 1))
+	root.SetHelpTemplate(
+		strings.Replace(
+			root.HelpTemplate(),
+			"{{. | trimTrailingWhitespaces}}",
+			"{{. | trimTrailingWhitespaces | wrap}}",
+			1,
+		),
+	)
 	root.SetUsageTemplate(strings.NewReplacer(
 		".FlagUsages |", fmt.Sprintf(".FlagUsagesWrapped %d |", helpWidth),
 		"{{.Example}}", "{{.Example | indent}}",
 	).Replace(root.UsageTemplate()))
 }
 
-// wrap breaks lines at spaces so that none is longer than width. An indented
-// line stays as it is.
+// wrap breaks lines at spaces so that none exceeds width. Indented lines stay unchanged.
 func wrap(text string, width int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -50,11 +56,12 @@ func wrap(text string, width int) string {
 	return b.String()
 }
 
-// manCommand is for those who package the program.
+// manCommand is for packagers of the program.
 func manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "man [folder]", Short: "Write the man pages",
-		Long: "Writes a man page for each command into the folder. Without a folder it prints the first one, claviger(1), on standard output.",
+		Long: "Writes a man page for each command into the folder. Without a folder it prints the first one, " +
+			"claviger(1), on standard output.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usage("%s does not take %q", cmd.CommandPath(), args[1])

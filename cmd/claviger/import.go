@@ -18,7 +18,7 @@ import (
 	"claviger/sdk/go/operator"
 )
 
-// The bounds of a part of a file, which is one request.
+// Limits of a part of a file, which is one request.
 const (
 	importPart  = 5000 // lines
 	importBytes = 8 << 20
@@ -28,10 +28,14 @@ func importCommand() *cobra.Command {
 	var dryRun, webhooks bool
 	cmd := &cobra.Command{
 		Use: "import <file>", Short: "Bring licenses in that were sold elsewhere",
-		Long: "Sends a file of licenses to the service at --url, in parts, and lists the lines that were refused, with what to do. " +
-			"The file is a table (CSV) whose first row names the columns license_key, partner_id, tier, status, email and sold_at, or has a JSON object with these members on each line. " +
-			"To repeat it, after a mistake was corrected or it was interrupted, changes nothing that is there. Nobody is mailed, and partners are sent webhooks only with --webhooks.\n\n" +
-			"Ends with 0 when all lines were taken, and with 1 when some were refused. It needs an operator token with the scope admin.",
+		Long: "Sends a file of licenses to the service at --url, in parts, and lists the lines that were refused, " +
+			"with what to do. " +
+			"The file is a table (CSV) whose first row names the columns license_key, partner_id, tier, status, " +
+			"email and sold_at, or has a JSON object with these members on each line. " +
+			"To repeat it, after a mistake was corrected or it was interrupted, changes nothing that is there. " +
+			"No one is mailed, and partners get webhooks only with --webhooks.\n\n" +
+			"Ends with 0 when all lines were taken, and with 1 when some were refused. It needs an operator token " +
+			"with the scope admin.",
 		Example: "claviger import licenses.csv --dry-run\n" +
 			"claviger import licenses.csv\n" +
 			"claviger import licenses.ndjson --webhooks --json",
@@ -46,20 +50,29 @@ func importCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		a, err := r.open()
+		a, err := r.connect()
 		if err != nil {
 			return err
 		}
 		if a.operator == nil {
-			return usage("import needs an operator token with the scope admin; give it with --token or %s", tokenVariable)
+			return usage(
+				"import needs an operator token with the scope admin; give it with --token-file or %s",
+				tokenVariable,
+			)
 		}
 		file, err := os.Open(args[0])
 		if err != nil {
 			return usage("%v", err)
 		}
 		defer file.Close() //nolint:errcheck // it is only read
-		i := &importing{client: a.operator, format: kind, options: operator.ImportOptions{DryRun: dryRun, Webhooks: webhooks}, shown: newProgress(cmd.ErrOrStderr(), "lines")}
-		i.report.DryRun, i.report.Problems = dryRun, []operator.ImportProblem{}
+		i := &importing{
+			client:  a.operator,
+			format:  kind,
+			options: operator.ImportOptions{DryRun: dryRun, Webhooks: webhooks},
+			shown:   newProgress(cmd.ErrOrStderr(), "lines"),
+		}
+		i.report.DryRun = dryRun
+		i.report.Problems = []operator.ImportProblem{}
 		err = i.run(cmd.Context(), file)
 		i.shown.end()
 		return errors.Join(i.tell(cmd, r.asJSON), err)
@@ -67,18 +80,19 @@ func importCommand() *cobra.Command {
 	return cmd
 }
 
-// importFormat is that of the flag, or what the name of the file says.
+// importFormat returns the format of the flag, or of the file's extension.
 func importFormat(flag, file string) (operator.ImportFormat, error) {
 	switch {
 	case flag == "csv", flag == "" && strings.EqualFold(filepath.Ext(file), ".csv"):
 		return operator.ImportCSV, nil
-	case flag == "ndjson", flag == "" && (strings.EqualFold(filepath.Ext(file), ".ndjson") || strings.EqualFold(filepath.Ext(file), ".jsonl")):
+	case flag == "ndjson",
+		flag == "" && (strings.EqualFold(filepath.Ext(file), ".ndjson") || strings.EqualFold(filepath.Ext(file), ".jsonl")):
 		return operator.ImportNDJSON, nil
 	}
 	return "", usage("is %s a table or lines of JSON? Say it with --format csv or --format ndjson", file)
 }
 
-// importing is a file that is being sent.
+// importing is a file in transfer.
 type importing struct {
 	client  *operator.Client
 	format  operator.ImportFormat
@@ -88,7 +102,7 @@ type importing struct {
 
 	head    []byte // the first row of a table
 	part    bytes.Buffer
-	numbers []int // in the file, of the lines of the part
+	numbers []int // in the file, of the part's lines
 }
 
 // run sends the file in parts.
@@ -108,7 +122,8 @@ func (i *importing) run(ctx context.Context, file io.Reader) error {
 // table reads rows and writes each on one line.
 func (i *importing) table(ctx context.Context, file io.Reader) error {
 	rows := csv.NewReader(file)
-	rows.FieldsPerRecord, rows.ReuseRecord = -1, true
+	rows.FieldsPerRecord = -1
+	rows.ReuseRecord = true
 	for {
 		row, err := rows.Read()
 		if errors.Is(err, io.EOF) {
@@ -170,8 +185,7 @@ func (i *importing) add(ctx context.Context, number int, line []byte) error {
 	return nil
 }
 
-// send sends the part and adds up what became of it. Its lines are named by where they are
-// in the file.
+// send sends the part and adds up the results. Lines are reported by their position in the file.
 func (i *importing) send(ctx context.Context) error {
 	if len(i.numbers) == 0 {
 		return nil
@@ -180,7 +194,7 @@ func (i *importing) send(ctx context.Context) error {
 	if err != nil {
 		return answered(err)
 	}
-	before := 1 // lines are counted from 1 on, and the head is one of them
+	before := 1 // lines are counted from 1, including the head
 	if i.head != nil {
 		before = 2
 	}
@@ -200,13 +214,15 @@ func (i *importing) send(ctx context.Context) error {
 	return nil
 }
 
-// tell lists the lines that were refused, and counts the others.
+// tell lists the refused lines and counts the others.
 func (i *importing) tell(cmd *cobra.Command, asJSON bool) error {
 	var err error
 	if asJSON {
 		err = printJSON(cmd.OutOrStdout(), i.report)
 	} else if len(i.report.Problems) > 0 {
-		err = printList(cmd, false, i.report.Problems, []string{"line", "license_key", "error", "field", "message"}, func(p operator.ImportProblem) []string {
+		err = printList(cmd, false, i.report.Problems, []string{
+			"line", "license_key", "error", "field", "message",
+		}, func(p operator.ImportProblem) []string {
 			return []string{strconv.Itoa(p.Line), p.LicenseKey, p.Error, p.Field, p.Message}
 		})
 	}
@@ -217,7 +233,14 @@ func (i *importing) tell(cmd *cobra.Command, asJSON bool) error {
 	if i.options.DryRun {
 		verb = "would be brought in"
 	}
-	text := fmt.Sprintf("%d lines: %d licenses %s, %d were there before, %d refused", i.report.Lines, i.report.Created, verb, i.report.Unchanged, i.report.Refused)
+	text := fmt.Sprintf(
+		"%d lines: %d licenses %s, %d were there before, %d refused",
+		i.report.Lines,
+		i.report.Created,
+		verb,
+		i.report.Unchanged,
+		i.report.Refused,
+	)
 	if i.report.Refused > 0 {
 		return &failure{exitRefused, errors.New(text + "; correct those lines and repeat the command")}
 	}

@@ -11,14 +11,19 @@ import (
 )
 
 func keysCommand() *cobra.Command {
-	cmd := group("keys", "List, rotate and revoke the keys that sign identity tokens",
-		"An identity token tells a partner's application who signed in. It is signed by the active key of its algorithm; the next key is published beside it "+
-			"and takes over when the keys are rotated. A replaced key stays published until everything that it signed has expired. A key that somebody else may know is revoked.")
+	cmd := group(
+		"keys",
+		"List, rotate and revoke the keys that sign identity tokens",
+		"An identity token tells a partner's application who signed in. It is signed by the active key of its "+
+			"algorithm; the next key is published beside it "+
+			"and takes over when the keys are rotated. A replaced key stays published until everything that it "+
+			"signed has expired. Revoke a key that others may know.",
+	)
 	cmd.AddCommand(keysListCommand(), keysRotateCommand(), keysRevokeCommand())
 	return cmd
 }
 
-// keyLine is a key as --json prints it.
+// keyLine is a key in the output of --json.
 type keyLine struct {
 	ID          string `json:"kid"`
 	Alg         string `json:"alg"`
@@ -29,9 +34,17 @@ type keyLine struct {
 }
 
 func printKeys(w io.Writer, list []oauth.Key, asJSON bool) error {
-	lines, rows := []keyLine{}, [][]string{}
+	lines := []keyLine{}
+	rows := [][]string{}
 	for _, k := range list {
-		l := keyLine{k.ID, string(k.Alg), string(k.State), stamp(k.CreatedAt), stamp(k.ActivatesAt), stamp(k.ServedUntil)}
+		l := keyLine{
+			k.ID,
+			string(k.Alg),
+			string(k.State),
+			stamp(k.CreatedAt),
+			stamp(k.ActivatesAt),
+			stamp(k.ServedUntil),
+		}
 		lines = append(lines, l)
 		rows = append(rows, []string{l.ID, l.Alg, l.State, l.CreatedAt, l.SignsFrom, l.ServedUntil})
 	}
@@ -45,7 +58,8 @@ func keysListCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "list", Short: "List the keys that are published",
-		Long: "Lists the keys, oldest first: previous, active and next of each algorithm. There are none before the first start of claviger serve.",
+		Long: "Lists the keys, oldest first: previous, active and next of each algorithm. There are none before the " +
+			"first start of claviger serve.",
 		Args: exactly(),
 	}
 	g := settingFlags(cmd, app.Serve, "db")
@@ -69,17 +83,19 @@ func keysListCommand() *cobra.Command {
 	return cmd
 }
 
-// rotated is the algorithms that --alg can name; the zero one, also without --alg, stands
-// for each.
+// rotated are the algorithms for --alg; the zero one, also without --alg, means all.
 var rotated = map[string]oauth.Alg{"RS256": oauth.RS256, "ES256": oauth.ES256, "all": ""}
 
 func keysRotateCommand() *cobra.Command {
 	var now, asJSON bool
 	cmd := &cobra.Command{
 		Use: "rotate", Short: "Let the next key sign, and make a new next one",
-		Long: "Makes the next key the active one as soon as it has been published for a day, so that every application has it by then, and makes a new next key at once. " +
-			"With --now it signs at once; applications that keep the published keys may then refuse sign-ins for up to an hour. " +
-			"The replaced key stays published; one that somebody else may know is for claviger keys revoke. Services that are running notice within a second.",
+		Long: "Makes the next key the active one as soon as it has been published for a day, so that every " +
+			"application has it by then, and makes a new next key immediately. " +
+			"With --now it signs immediately; applications that keep the published keys may then refuse sign-ins for up " +
+			"to an hour. " +
+			"The replaced key stays published; revoke one that others may know with claviger keys revoke. " +
+			"Services that are running notice within a second.",
 		Example: "claviger keys rotate\nclaviger keys rotate --alg RS256 --now",
 		Args:    exactly(),
 	}
@@ -103,10 +119,12 @@ func keysRotateCommand() *cobra.Command {
 func keysRevokeCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "revoke <kid>", Short: "Remove a key that somebody else may know",
-		Long: "Removes a key at once: it is no longer published, and nothing that it signed is accepted any more. " +
-			"If it signs, or is to sign next, the next key is removed with it, and new keys are made that sign at once. " +
-			"Services that are running notice within a second. Applications keep the published keys for up to an hour: ask your partners to fetch them again. A kid that begins with a dash is written after --.",
+		Use: "revoke <kid>", Short: "Remove a key that others may know",
+		Long: "Removes a key immediately: it is no longer published, and its signatures are no longer accepted. " +
+			"If it signs, or is to sign next, the next key is removed with it, and new keys are made that sign at " +
+			"once. " +
+			"Services that are running notice within a second. Applications keep the published keys for up to an " +
+			"hour: ask your partners to fetch them again. A kid that begins with a dash is written after --.",
 		Example: "claviger keys list\nclaviger keys revoke NzbLsXh8uDCcd-6MNwXF4W_7noWXFZAfHkxZsRGC9Xs",
 		Args:    exactly("kid"),
 	}
@@ -120,7 +138,7 @@ func keysRevokeCommand() *cobra.Command {
 	return cmd
 }
 
-// changeKeys opens the keys, changes them and prints what there is then.
+// changeKeys opens the keys, changes them and prints the result.
 func changeKeys(cmd *cobra.Command, g *given, asJSON bool, change func(*oauth.Keys) ([]oauth.Key, error)) error {
 	cfg, _, err := g.load()
 	if err != nil {
@@ -130,7 +148,7 @@ func changeKeys(cmd *cobra.Command, g *given, asJSON bool, change func(*oauth.Ke
 	if err != nil {
 		return err
 	}
-	defer db.Close() //nolint:errcheck // All that was to be written is written.
+	defer db.Close() //nolint:errcheck // everything is written already
 	box, err := app.Sealer(cmd.Context(), db, cfg)
 	if err != nil {
 		return err
@@ -142,7 +160,7 @@ func changeKeys(cmd *cobra.Command, g *given, asJSON bool, change func(*oauth.Ke
 	return printKeys(cmd.OutOrStdout(), list, asJSON)
 }
 
-// tellRotation says which key of each rotated algorithm signs, and from when on.
+// tellRotation prints which key of each rotated algorithm signs, and from when.
 func tellRotation(w io.Writer, list []oauth.Key, which oauth.Alg) error {
 	for i, k := range list {
 		newest := i+1 < len(list) && list[i+1].Alg == k.Alg && list[i+1].ActivatesAt.IsZero()

@@ -42,15 +42,23 @@ func licensesListCommand() *cobra.Command {
 		if limit < 1 {
 			return usage("--limit is at least 1")
 		}
-		a, err := r.open()
+		a, err := r.connect()
 		if err != nil {
 			return err
 		}
 		if a.partner != nil {
 			if email != "" || externalID != "" || partnerID != 0 {
-				return usage("--email, --external-id and --partner need an operator token; an API key sees the licenses of one partner, and no buyers")
+				return usage(
+					"--email, --external-id and --partner need an operator token; an API key sees the licenses of one partner, and no buyers",
+				)
 			}
-			found, err := take(a.partner.SearchLicenses(cmd.Context(), claviger.SearchFilter{Key: key, Status: *status, Tier: tier, Limit: pageSize(limit)}), limit)
+			found, err := first(
+				a.partner.SearchLicenses(
+					cmd.Context(),
+					claviger.SearchFilter{Key: key, Status: *status, Tier: tier, Limit: pageSize(limit)},
+				),
+				limit,
+			)
 			if err != nil {
 				return err
 			}
@@ -59,7 +67,7 @@ func licensesListCommand() *cobra.Command {
 		if tier != 0 {
 			return usage("--tier needs an API key; with an operator token use --status, --email, --external-id, --partner or --key")
 		}
-		found, err := take(a.operator.Licenses(cmd.Context(), operator.LicenseSearch{
+		found, err := first(a.operator.Licenses(cmd.Context(), operator.LicenseSearch{
 			LicenseKey: key, Email: email, ExternalID: externalID, PartnerID: partnerID, Status: operator.Status(*status),
 			Order: operator.Order{Limit: pageSize(limit)},
 		}), limit)
@@ -78,7 +86,10 @@ func licenseRow(l claviger.License) []string {
 }
 
 func operatorLicenseRow(l operator.OperatorLicense) []string {
-	return []string{strconv.FormatInt(l.PartnerID, 10), l.LicenseKey, string(l.Status), strconv.Itoa(l.Tier), stamp(l.CreatedAt), stamp(l.UpdatedAt)}
+	return []string{
+		strconv.FormatInt(l.PartnerID, 10), l.LicenseKey, string(l.Status), strconv.Itoa(l.Tier),
+		stamp(l.CreatedAt), stamp(l.UpdatedAt),
+	}
 }
 
 func licensesShowCommand() *cobra.Command {
@@ -89,7 +100,7 @@ func licensesShowCommand() *cobra.Command {
 	}
 	r := remoteFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		a, err := r.open()
+		a, err := r.connect()
 		if err != nil {
 			return err
 		}
@@ -115,7 +126,7 @@ func licensesExplainCommand() *cobra.Command {
 	}
 	r := remoteFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		a, err := r.open()
+		a, err := r.connect()
 		if err != nil {
 			return err
 		}
@@ -123,9 +134,7 @@ func licensesExplainCommand() *cobra.Command {
 		if a.partner != nil {
 			explained, err = a.partner.Explain(cmd.Context(), args[0])
 		} else {
-			var e operator.Explanation
-			e, err = a.operator.Explain(cmd.Context(), args[0])
-			explained = claviger.Explanation{LicenseKey: e.LicenseKey, Status: claviger.Status(e.Status), Tier: e.Tier, Explanation: e.Explanation}
+			explained, err = a.operator.Explain(cmd.Context(), args[0])
 		}
 		if err != nil {
 			return answered(err)

@@ -15,6 +15,7 @@ import (
 
 	"claviger/internal/app"
 	"claviger/internal/courier"
+	"claviger/internal/diagnose"
 	"claviger/internal/validate"
 	claviger "claviger/sdk/go"
 )
@@ -25,9 +26,9 @@ type listener struct {
 	client *courier.Client
 	to     string
 	signer courier.Signer
-	secret string // "": the headers of the service's own attempt are sent
-	state  string // file with the id of the last event that was relayed; "": none
-	count  int    // how many events end it; 0: none
+	secret string // "": send the headers of the service's own attempt
+	state  string // file with the id of the last relayed event; "": none
+	count  int    // number of events after which it ends; 0: unlimited
 	asJSON bool
 	cmd    *cobra.Command
 
@@ -40,21 +41,30 @@ func listenCommand() *cobra.Command {
 	var count int
 	cmd := &cobra.Command{
 		Use: "listen", Short: "Relay the webhooks of a running service to an application on this machine",
-		Long: "Follows the events of a partner and posts each, as its webhook has it, to --forward-to, until it is interrupted. The service's own deliveries go on as ever.\n\n" +
-			"It begins with the next event. Started again, it goes on where it stopped, and says how many it catches up with; --after begins behind an event. " +
-			"An application that cannot be reached is tried until it can; whatever it answers counts.\n\n" +
-			"With --secret each post is signed anew, with the time of now. Without it, it has the headers of the service's first attempt, whose timestamp is of that time: " +
-			"events that nobody was sent have no signature then.",
-		Example: "claviger listen --forward-to http://127.0.0.1:3000/webhook --secret whsec_…",
+		Long: "Follows the events of a partner and posts each, as its webhook has it, to --forward-to, until it is interrupted. The service's own deliveries continue.\n\n" +
+			"It begins with the next event. Started again, it continues where it stopped, and says how many events it catches up with; --after begins behind an event. " +
+			"An application that cannot be reached is tried until it can; every answer counts.\n\n" +
+			"With a webhook secret each post is signed again, with the current time. Without it, it has the headers of the service's first attempt, whose timestamp is of that time: " +
+			"events that were never sent have no signature then.",
+		Example: "claviger listen --forward-to http://127.0.0.1:3000/webhook --secret-file secret.txt",
 		Args:    exactly(),
 	}
 	r := remoteFlags(cmd)
 	partnerID := partnerFlag(cmd)
 	cmd.Flags().StringVar(&to, "forward-to", "", "URL of the application on this machine")
 	secretFlag(cmd, &secret)
-	cmd.Flags().StringVar(&brand, "brand", "", "Brand in the names of the headers, as in X-<Brand>-Signature (default Licensing)")
-	cmd.Flags().Int64Var(&after, "after", -1, "Begin behind the event with this id, in place of where it stopped; 0 is before the first")
-	cmd.Flags().StringVar(&state, "state-file", "", "File that remembers where it stopped; without it, one in your cache folder")
+	cmd.Flags().StringVar(
+		&brand, "brand", "",
+		"Brand in the names of the headers, as in X-<Brand>-Signature (default Licensing)",
+	)
+	cmd.Flags().Int64Var(
+		&after, "after", -1,
+		"Begin behind the event with this id, in place of where it stopped; 0 is before the first",
+	)
+	cmd.Flags().StringVar(
+		&state, "state-file", "",
+		"File that remembers where it stopped; without it, one in your cache folder",
+	)
 	cmd.Flags().IntVar(&count, "count", 0, "End after that many events")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if to == "" {
@@ -79,15 +89,15 @@ func listenCommand() *cobra.Command {
 			err = l.run(cmd.Context(), last)
 		}
 		if cmd.Context().Err() != nil {
-			return nil // It was interrupted, which is how it ends.
+			return nil // interrupted, which is the normal end
 		}
 		return err
 	}
 	return cmd
 }
 
-// begin says where it begins: behind the event that is named, the last one of the state
-// file, or the newest that there is.
+// begin returns the start position: after the named event, the last one of the state file, or the
+// newest.
 func (l *listener) begin(ctx context.Context, after int64) (int64, error) {
 	last, known, err := readState(l.state)
 	if err != nil {
@@ -118,15 +128,15 @@ func events(n int) string {
 	return fmt.Sprintf("%d events", n)
 }
 
-// tell writes a note beside the output.
+// tell writes a note to standard error.
 func (l *listener) tell(format string, args ...any) {
-	_, _ = fmt.Fprintf(l.cmd.ErrOrStderr(), format+"\n", args...) // a note that is lost is no failure
+	_, _ = fmt.Fprintf(l.cmd.ErrOrStderr(), format+"\n", args...) // a lost note is no failure
 }
 
-// listenLook is how often a service is asked for new events.
+// listenLook is the polling interval for new events.
 const listenLook = time.Second
 
-// run relays events until ctx ends, or enough were.
+// run relays events until ctx ends, or enough were relayed.
 func (l *listener) run(ctx context.Context, last int64) error {
 	done := 0
 	for {
@@ -154,8 +164,8 @@ func (l *listener) run(ctx context.Context, last int64) error {
 	}
 }
 
-// asked asks the service until it answers: it may be restarted meanwhile. A refusal is
-// an answer.
+// asked repeats a request until the service answers, because it may be restarting. A refusal is an
+// answer.
 func asked[T any](ctx context.Context, l *listener, ask func() (T, error)) (T, error) {
 	for away := false; ; away = true {
 		got, err := ask()
@@ -179,7 +189,7 @@ func asked[T any](ctx context.Context, l *listener, ask func() (T, error)) (T, e
 	}
 }
 
-// relayed is an event that was relayed, as --json prints it.
+// relayed is a relayed event in the output of --json.
 type relayed struct {
 	EventID    int64  `json:"event_id"`
 	Event      string `json:"event"`
@@ -194,7 +204,7 @@ type relayed struct {
 func (l *listener) relay(ctx context.Context, e happened) error {
 	w, err := asked(ctx, l, func() (sentWebhook, error) { return l.events.webhook(ctx, e.id, l.secret == "") })
 	if refused, ok := errors.AsType[*claviger.Error](err); ok && refused.Status == http.StatusNotFound {
-		l.tell("event %d has no webhook, and is left out", e.id) // as of a license that was imported
+		l.tell("event %d has no webhook, and is left out", e.id) // as for an imported license
 		return nil
 	}
 	if err != nil {
@@ -204,7 +214,9 @@ func (l *listener) relay(ctx context.Context, e happened) error {
 		if l.secret != "" {
 			w.header = l.signer.Headers(e.id, attempt, app.Now(), courier.NewSecrets(l.secret), w.body)
 		}
-		answer, err := l.client.Send(ctx, courier.Request{Method: http.MethodPost, URL: l.to, Header: w.header, Body: w.body})
+		answer, err := l.client.Send(
+			ctx, courier.Request{Method: http.MethodPost, URL: l.to, Header: w.header, Body: w.body},
+		)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -213,7 +225,8 @@ func (l *listener) relay(ctx context.Context, e happened) error {
 			return l.print(e, answer)
 		case !l.told:
 			l.told = true
-			l.tell("event %d cannot be relayed, and is tried again: %s", e.id, courier.Explain(err))
+			why, _ := diagnose.Explain(err)
+			l.tell("event %d cannot be relayed, and is tried again: %s", e.id, why)
 		}
 		if err := pause(ctx, listenLook); err != nil {
 			return err
@@ -221,9 +234,12 @@ func (l *listener) relay(ctx context.Context, e happened) error {
 	}
 }
 
-// print writes a line about an event that was relayed.
+// print writes a line about a relayed event.
 func (l *listener) print(e happened, a courier.Answer) error {
-	line := relayed{EventID: e.id, Event: e.kind, LicenseKey: e.license, StatusCode: a.Status, DurationMs: a.Took.Milliseconds()}
+	line := relayed{
+		EventID: e.id, Event: e.kind, LicenseKey: e.license, StatusCode: a.Status,
+		DurationMs: a.Took.Milliseconds(),
+	}
 	if line.Delivered, line.Why = courier.Delivered(a.Status, a.Body, false); line.Delivered {
 		line.Why = ""
 	}
@@ -234,21 +250,29 @@ func (l *listener) print(e happened, a courier.Answer) error {
 	if !line.Delivered {
 		word = "fail"
 	}
-	at, took := time.Now().Format(time.TimeOnly), fmt.Sprintf("%d in %d ms", a.Status, line.DurationMs)
+	at := time.Now().Format(time.TimeOnly)
+	took := fmt.Sprintf("%d in %d ms", a.Status, line.DurationMs)
 	text := strings.Join([]string{at, word, fmt.Sprint(e.id), e.kind, e.license, took, oneLine(line.Why)}, "\t")
 	if isTerminal(os.Stdout) {
-		text = fmt.Sprintf("%s  %s  %-10s  %s  event %d  %s  %s", at, colored(word, 4), e.kind, e.license, e.id, took, oneLine(line.Why))
+		text = fmt.Sprintf(
+			"%s  %s  %-10s  %s  event %d  %s  %s", at, colored(word, 4), e.kind, e.license, e.id, took,
+			oneLine(line.Why),
+		)
 	}
 	_, err := fmt.Fprintln(l.cmd.OutOrStdout(), strings.TrimRight(text, "\t "))
 	return err
 }
 
-// stateFile is where listen remembers for one source and one application.
+// stateFile returns the path at which listen stores its position for one source and one
+// application.
 func stateFile(r *remote, partnerID int64, to string) string {
 	folder, err := os.UserCacheDir()
 	if err != nil {
 		return ""
 	}
-	who := fmt.Sprintf("%s\n%s%s\n%d\n%s", cmp.Or(r.url, os.Getenv(urlVariable)), cmp.Or(r.apiKey, os.Getenv(apiKeyVariable)), r.token, partnerID, to)
+	who := fmt.Sprintf(
+		"%s\n%s%s\n%d\n%s", cmp.Or(r.url, os.Getenv(urlVariable)),
+		cmp.Or(r.apiKey, os.Getenv(apiKeyVariable)), r.token, partnerID, to,
+	)
 	return filepath.Join(folder, "claviger", "listen-"+shortHash(who))
 }

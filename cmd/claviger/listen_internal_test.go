@@ -19,8 +19,8 @@ import (
 	claviger "claviger/sdk/go"
 )
 
-// TestEventsWithoutWebhooks: an event that has no delivery, as that of an imported license,
-// is left out, and the next one is relayed.
+// TestEventsWithoutWebhooks: an event without a delivery, such as that of an imported license, is
+// skipped, and the next one is relayed.
 func TestEventsWithoutWebhooks(t *testing.T) {
 	h := apptest.Start(t)
 	endpoint := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -49,7 +49,7 @@ func TestEventsWithoutWebhooks(t *testing.T) {
 	}
 }
 
-// TestServiceAway: a service that is restarted is asked until it answers; a refusal ends it.
+// TestServiceAway: requests are repeated while the service restarts; a refusal ends it.
 func TestServiceAway(t *testing.T) {
 	for name, c := range map[string]struct {
 		errs []error

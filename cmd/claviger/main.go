@@ -1,6 +1,5 @@
-// Command claviger is the licensing service and everything an operator or a
-// developer does to it from a terminal. It reads flags, calls the packages and
-// prints; what the commands do is in package app and below.
+// Command claviger is the licensing service and the command line for operators and developers. It
+// reads flags, calls the packages and prints; package app and those below it do the work.
 package main
 
 import (

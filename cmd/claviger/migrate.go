@@ -6,13 +6,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"claviger/internal/app"
+	"claviger/internal/release"
+	"claviger/internal/sqldb"
 )
 
 func migrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "migrate", Short: "Bring the database's schema up to date",
-		Long: "Applies the migrations that are missing, all or none, and names them. claviger serve does the same on start unless its setting migrate is false. " +
-			"Nodes of the version before keep working on the new schema.",
+		Long: "Applies the migrations that are missing, and names them. claviger serve does the same on start " +
+			"unless its setting migrate is false. Nodes of the previous release continue to work, except on an " +
+			"upgrade from before 1.0.0, which needs all nodes stopped. " +
+			"What only older versions need is not deleted: claviger migrate finish does that.",
 		Args: exactly(),
 	}
 	g := settingFlags(cmd, app.Serve, "db")
@@ -26,21 +30,23 @@ func migrateCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer db.Close() //nolint:errcheck // All that was to be written is written.
-		names, err := db.Migrate(cmd.Context())
+		defer db.Close() //nolint:errcheck // everything is written already
+		names, err := app.Migrate(cmd.Context(), db)
 		if err != nil {
 			return err
 		}
 		return report(cmd, *asJSON, "applied", names, "the schema is up to date")
 	}
-	cmd.AddCommand(migrateStatusCommand(), migrateCopyCommand())
+	cmd.AddCommand(migrateStatusCommand(), migrateFinishCommand(), migrateCopyCommand())
 	return cmd
 }
 
 func migrateStatusCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status", Short: "Name the migrations that are missing",
-		Long: "Names the migrations that claviger migrate would apply, and changes nothing. Ends with 0 when there are none and with 4 when there are some.",
+		Long: "Names the migrations that claviger migrate would apply, and those that claviger migrate finish would, " +
+			"and changes nothing. Ends with 4 when some are missing for claviger migrate, or when the database " +
+			"needs a newer version of the program, else with 0.",
 		Args: exactly(),
 	}
 	g := settingFlags(cmd, app.Serve, "db")
@@ -55,22 +61,45 @@ func migrateStatusCommand() *cobra.Command {
 			return err
 		}
 		defer db.Close() //nolint:errcheck // Nothing was written.
-		names, err := db.Pending(cmd.Context())
+		schema, err := db.Schema(cmd.Context())
 		if err != nil {
 			return err
 		}
-		if err := report(cmd, *asJSON, "pending", names, "the schema is up to date"); err != nil {
+		if err := printSchema(cmd, *asJSON, schema); err != nil {
 			return err
 		}
-		if len(names) > 0 {
-			return &failure{exitCheck, fmt.Errorf("%d migrations are pending; run claviger migrate", len(names))}
+		if err := schema.TooNew(); err != nil {
+			return &failure{exitCheck, err}
+		}
+		if n := len(schema.Pending); n > 0 {
+			return &failure{exitCheck, fmt.Errorf("%d migrations are pending; run claviger migrate", n)}
 		}
 		return nil
 	}
 	return cmd
 }
 
-// report writes a line per name, or one that says there are none.
+// printSchema writes a line for each migration that is missing, or one that there are none.
+func printSchema(cmd *cobra.Command, asJSON bool, s sqldb.Schema) error {
+	later := []string{}
+	for _, m := range s.Contractions {
+		later = append(later, m.Name)
+	}
+	if asJSON {
+		return printJSON(cmd.OutOrStdout(), map[string]any{
+			"version": release.Version, "oldest": s.Oldest, "pending": s.Pending, "contracting": later,
+		})
+	}
+	if s.TooNew() != nil {
+		return nil // the error says it
+	}
+	if err := report(cmd, false, "pending", s.Pending, "the schema is up to date"); err != nil || len(later) == 0 {
+		return err
+	}
+	return report(cmd, false, "for claviger migrate finish", later, "")
+}
+
+// report writes a line per name, or a line that there are none.
 func report(cmd *cobra.Command, asJSON bool, word string, names []string, none string) error {
 	if asJSON {
 		return printJSON(cmd.OutOrStdout(), map[string][]string{word: append([]string{}, names...)})

@@ -10,14 +10,14 @@ import (
 )
 
 func operatorCommand() *cobra.Command {
-	cmd := group("operator", "Make somebody an admin of the console",
+	cmd := group("operator", "Make a person an admin of the console",
 		"Operators are the marketplace's own people. They work in the console, at /console/, each by role.\n"+
 			"The first admin is made here; admins invite the others there.")
 	cmd.AddCommand(operatorAddCommand())
 	return cmd
 }
 
-// operatorLine is what --json prints.
+// operatorLine is the output of --json.
 type operatorLine struct {
 	ID        int64  `json:"id"`
 	Email     string `json:"email"`
@@ -31,9 +31,12 @@ func operatorAddCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "add <email>", SuggestFor: otherNamesOfAdd, Short: "Make an admin and print a sign-in link",
-		Long: "Makes the person with that email address an admin of the console, and prints a link on standard output that signs\n" +
-			"them in once, within 30 minutes. The address of the service, --public-url, must be that of the running one.\n\n" +
-			"Run again for the same address, it also removes the person's second factors and ends their sessions: for an admin who\n" +
+		Long: "Makes the person with that email address an admin of the console, and prints a link on standard " +
+			"output that signs\n" +
+			"them in once, within 30 minutes. The address of the service, --public-url, must be that of the running " +
+			"one.\n\n" +
+			"Run again for the same address, it also removes the person's second factors and ends their sessions: " +
+			"for an admin who\n" +
 			"is locked out. The audit says so, and a person who had a second factor is told by mail.",
 		Example: "claviger operator add ann@market.example --public-url https://market.example",
 		Args:    exactly("email"),
@@ -49,7 +52,7 @@ func operatorAddCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		defer db.Close() //nolint:errcheck // All that was to be written is written.
+		defer db.Close() //nolint:errcheck // everything is written already
 		a, err := app.AddOperator(cmd.Context(), db, cfg, terminal("claviger operator"), args[0])
 		if err != nil {
 			return err
@@ -59,18 +62,22 @@ func operatorAddCommand() *cobra.Command {
 	return cmd
 }
 
-// printOperator writes the link alone to standard output, and tells the rest beside it.
+// printOperator writes only the link to standard output, and the rest to standard error.
 func printOperator(cmd *cobra.Command, a account.Added, asJSON bool) error {
 	if asJSON {
 		return printJSON(cmd.OutOrStdout(), operatorLine{
-			ID: a.User.ID, Email: a.User.Email, Role: string(a.User.Role), Again: a.Again, URL: a.URL, ExpiresAt: stamp(a.Expires),
+			ID: a.User.ID, Email: a.User.Email, Role: string(a.User.Role), Again: a.Again, URL: a.URL,
+			ExpiresAt: stamp(a.Expires),
 		})
 	}
 	did := "is an admin"
 	if a.Again {
 		did = "was an operator before: second factors and sessions are removed, and the role is admin"
 	}
-	if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "%s %s; this link signs them in once, until %s:\n", a.User.Email, did, stamp(a.Expires)); err != nil {
+	if _, err := fmt.Fprintf(
+		cmd.ErrOrStderr(), "%s %s; this link signs them in once, until %s:\n", a.User.Email, did,
+		stamp(a.Expires),
+	); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), a.URL)

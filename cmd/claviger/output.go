@@ -13,13 +13,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// printTable writes rows for whoever reads standard output: aligned columns for
-// a person, tab-separated lines for a program.
+// printTable writes rows to standard output: aligned columns for a terminal, tab-separated lines
+// for a program.
 func printTable(w io.Writer, headers []string, rows [][]string) error {
 	return writeTable(w, headers, rows, isTerminal(os.Stdout))
 }
 
-// writeTable writes a heading and rows, their columns aligned or not.
+// writeTable writes a heading and rows, with aligned columns or not.
 func writeTable(w io.Writer, headers []string, rows [][]string, aligned bool) error {
 	lines := make([]string, 0, len(rows)+1)
 	for _, row := range append([][]string{headers}, rows...) {
@@ -59,8 +59,8 @@ func printList[T any](cmd *cobra.Command, asJSON bool, list []T, columns []strin
 	return printTable(cmd.OutOrStdout(), columns, rows)
 }
 
-// printObject writes an object of the API: as JSON, or a line for each of its members
-// that has a value. Lists in it are left to the caller.
+// printObject writes an object of the API: as JSON, or a line per member with a value. It omits
+// lists.
 func printObject(cmd *cobra.Command, asJSON bool, v any) error {
 	if asJSON {
 		return printJSON(cmd.OutOrStdout(), v)
@@ -72,8 +72,7 @@ func printObject(cmd *cobra.Command, asJSON bool, v any) error {
 	return printTable(cmd.OutOrStdout(), []string{"member", "value"}, rows)
 }
 
-// members lists the members of an object in its order, those of objects in it by their
-// path.
+// members lists the members of an object in order, nested ones by their path.
 func members(path string, v any) ([][]string, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -109,14 +108,14 @@ func members(path string, v any) ([][]string, error) {
 	return rows, nil
 }
 
-// plain is a JSON value without its quotes, in one line.
+// plain returns a JSON value without its quotes, in one line.
 func plain(value json.RawMessage) string {
 	var s string
 	if json.Unmarshal(value, &s) != nil {
 		return string(value)
 	}
 	if strings.ContainsFunc(s, unicode.IsControl) {
-		return string(value) // Lines and escape sequences of others stay quoted.
+		return string(value) // quotes foreign line breaks and escape sequences
 	}
 	return s
 }

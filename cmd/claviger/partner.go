@@ -14,7 +14,14 @@ import (
 func partnerCommand() *cobra.Command {
 	cmd := group("partner", "Add partners to a running service, rotate their secrets, and pause them",
 		"Asks the service at --url with an operator token; changes take the scope admin.")
-	cmd.AddCommand(partnerListCommand(), partnerShowCommand(), partnerAddCommand(), partnerRotateCommand(), partnerPauseCommand(), partnerResumeCommand())
+	cmd.AddCommand(
+		partnerListCommand(),
+		partnerShowCommand(),
+		partnerAddCommand(),
+		partnerRotateCommand(),
+		partnerPauseCommand(),
+		partnerResumeCommand(),
+	)
 	return cmd
 }
 
@@ -40,13 +47,26 @@ func partnerListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		found, err := take(c.Partners(cmd.Context(), operator.Order{Limit: pageSize(limit)}), limit)
+		found, err := first(c.Partners(cmd.Context(), operator.Order{Limit: pageSize(limit)}), limit)
 		if err != nil {
 			return err
 		}
-		return printList(cmd, r.asJSON, found, []string{"id", "name", "brand", "client id", "webhook url", "paused"}, func(p operator.PartnerDetail) []string {
-			return []string{strconv.FormatInt(p.ID, 10), oneLine(p.Name), p.Brand, p.ClientID, p.WebhookURL, stamp(p.PausedAt.Time)}
-		})
+		return printList(
+			cmd,
+			r.asJSON,
+			found,
+			[]string{"id", "name", "brand", "client id", "webhook url", "paused"},
+			func(p operator.PartnerDetail) []string {
+				return []string{
+					strconv.FormatInt(p.ID, 10),
+					oneLine(p.Name),
+					p.Brand,
+					p.ClientID,
+					p.WebhookURL,
+					stamp(p.PausedAt.Time),
+				}
+			},
+		)
 	}
 	return cmd
 }
@@ -82,9 +102,11 @@ func partnerAddCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add", SuggestFor: otherNamesOfAdd, Short: "Add a partner and print its credentials once",
 		Long: "Adds a partner and prints it with its credentials, which are not shown again. " +
-			"URLs are taken as they are, unless --validate has them checked first. With --external-id it is safe to repeat: the second time prints no secrets.",
-		Example: "claviger partner add --name 'Sample App' --webhook https://app.example/webhook --redirect https://app.example/callback",
-		Args:    exactly(),
+			"URLs are taken as they are, unless --validate has them checked first. With --external-id it is safe to " +
+			"repeat: the second time prints no secrets.",
+		Example: "claviger partner add --name 'Sample App' --webhook https://app.example/webhook --redirect " +
+			"https://app.example/callback",
+		Args: exactly(),
 	}
 	r := operatorFlags(cmd)
 	f := cmd.Flags()
@@ -120,7 +142,10 @@ func partnerAddCommand() *cobra.Command {
 		if err := printObject(cmd, r.asJSON, made); err != nil || r.asJSON {
 			return err
 		}
-		_, err = fmt.Fprintln(cmd.ErrOrStderr(), "store client_secret, api_key and webhook_secret now; they are not shown again")
+		_, err = fmt.Fprintln(
+			cmd.ErrOrStderr(),
+			"store client_secret, api_key and webhook_secret now; they are not shown again",
+		)
 		return err
 	}
 	return cmd
@@ -159,7 +184,8 @@ func partnerRotateCommand() *cobra.Command {
 		if r.asJSON {
 			return printJSON(cmd.OutOrStdout(), made)
 		}
-		if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "the new %s of partner %d; store it, it is not shown again; the old one is valid until %s:\n", made.What, id, stamp(made.PreviousValidUntil)); err != nil {
+		if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "the new %s of partner %d; store it, it is not shown again; the "+
+			"old one is valid until %s:\n", made.What, id, stamp(made.PreviousValidUntil)); err != nil {
 			return err
 		}
 		_, err = fmt.Fprintln(cmd.OutOrStdout(), made.Secret)
@@ -172,7 +198,8 @@ func partnerPauseCommand() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use: "pause <id>", Short: "Stop sales, redemptions and deliveries of a partner",
-		Long:    "Stops sales, plan changes, redemptions and authorizations of a partner; deliveries wait. Refunds and what was issued go on. claviger partner resume ends it.",
+		Long: "Stops sales, plan changes, redemptions and authorizations of a partner; deliveries wait. Refunds " +
+			"and issued licenses continue to work. claviger partner resume ends it.",
 		Example: "claviger partner pause 1 --reason 'moves to another host until Friday'",
 		Args:    exactly("id"),
 	}
@@ -191,7 +218,8 @@ func partnerPauseCommand() *cobra.Command {
 
 func partnerResumeCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "resume <id>", Short: "End the pause of a partner", Example: "claviger partner resume 1", Args: exactly("id"),
+		Use: "resume <id>", Short: "End the pause of a partner", Example: "claviger partner resume 1",
+		Args: exactly("id"),
 	}
 	r := operatorFlags(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -203,7 +231,12 @@ func partnerResumeCommand() *cobra.Command {
 }
 
 // setPaused begins or ends a pause and prints the partner.
-func setPaused(cmd *cobra.Command, r *remote, idText string, set func(*operator.Client, int64) (operator.Partner, error)) error {
+func setPaused(
+	cmd *cobra.Command,
+	r *remote,
+	idText string,
+	set func(*operator.Client, int64) (operator.Partner, error),
+) error {
 	id, err := partnerID(idText)
 	if err != nil {
 		return err

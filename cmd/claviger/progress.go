@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// progress shows on a terminal how far something is; elsewhere it shows nothing.
+// progress shows progress on a terminal, and nothing elsewhere.
 type progress struct {
 	to    io.Writer
 	word  string
@@ -18,7 +18,7 @@ func newProgress(to io.Writer, word string) *progress {
 	return &progress{to: to, word: word}
 }
 
-// show says how many of how many are done; all is 0 where that is not known.
+// show prints the progress; all is 0 if unknown.
 func (p *progress) show(done, all int64) {
 	if !isTerminal(os.Stderr) {
 		return
@@ -28,7 +28,7 @@ func (p *progress) show(done, all int64) {
 		text += " of " + strconv.FormatInt(all, 10)
 	}
 	p.shown = true
-	_, _ = fmt.Fprintf(p.to, "\r\x1b[K%s %s", text, p.word) // a line that is lost is no failure
+	_, _ = fmt.Fprintf(p.to, "\r\x1b[K%s %s", text, p.word) // a lost line is no failure
 }
 
 // end clears the line.

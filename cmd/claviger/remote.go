@@ -13,8 +13,7 @@ import (
 	"claviger/sdk/go/operator"
 )
 
-// The variables of commands that ask a service. The command line beats them; serve and
-// dev leave them alone.
+// Variables of commands that call a service. Flags override them; serve and dev ignore them.
 const (
 	urlVariable    = "CLAVIGER_URL"
 	apiKeyVariable = "CLAVIGER_API_KEY"
@@ -23,33 +22,32 @@ const (
 	clientVariable = "CLAVIGER_CLIENT_SECRET"  //nolint:gosec // likewise
 )
 
-// remote is the service that a command asks, as the command line and the environment
-// name it.
+// remote is the service that a command calls, from the command line and the environment.
 type remote struct {
 	url, apiKey, token string
 	asJSON             bool
-	http               *http.Client // nil: one that gives up after a minute
+	http               *http.Client // nil: one with a timeout of a minute
 }
 
-// remoteFlags gives cmd the flags that say which service is asked, and as whom.
+// remoteFlags adds the flags for the service's address and credentials.
 func remoteFlags(cmd *cobra.Command) *remote {
 	r := operatorFlags(cmd)
-	cmd.Flags().StringVar(&r.apiKey, "api-key", "", "API key of a partner, in place of an operator token; else "+apiKeyVariable)
+	secretVar(cmd, &r.apiKey, "api-key", apiKeyVariable, "API key of a partner, in place of an operator token")
 	return r
 }
 
-// devMails is where a claviger dev shows its mails; nothing else has it.
+// devMails is the path of the emails in claviger dev; nothing else has it.
 const devMails = "/dev/mail/"
 
-// asker is the client of whoever asks: one of both is nil.
+// asker is the client of a partner or of an operator: the other one is nil.
 type asker struct {
 	partner  *claviger.Client
 	operator *operator.Client
 }
 
-// open makes the client. A flag beats a variable, and of the variables the API key
-// beats the token: it may do less.
-func (r *remote) open() (asker, error) {
+// connect creates the client. A flag overrides a variable. Of the variables the API key overrides the
+// token, because it has fewer rights.
+func (r *remote) connect() (asker, error) {
 	url := cmp.Or(r.url, os.Getenv(urlVariable))
 	if url == "" {
 		return asker{}, usage("which service? Name it with --url or %s, such as http://localhost:8080", urlVariable)
@@ -57,7 +55,8 @@ func (r *remote) open() (asker, error) {
 	if r.apiKey != "" && r.token != "" {
 		return asker{}, usage("--api-key and --token are two ways to ask; give one of them")
 	}
-	key, token := r.apiKey, r.token
+	key := r.apiKey
+	token := r.token
 	if key == "" && token == "" {
 		if key = os.Getenv(apiKeyVariable); key == "" {
 			token = os.Getenv(tokenVariable)
@@ -71,7 +70,11 @@ func (r *remote) open() (asker, error) {
 	case token != "":
 		a.operator, err = operator.NewClient(operator.Config{URL: url, Secret: token, HTTP: r.http})
 	default:
-		return asker{}, usage("who asks? Give a partner's API key with --api-key or %s, or an operator token with --token or %s", apiKeyVariable, tokenVariable)
+		return asker{}, usage(
+			"who asks? Give a partner's API key with --api-key-file or %s, or an operator token with --token-file or %s",
+			apiKeyVariable,
+			tokenVariable,
+		)
 	}
 	if err != nil {
 		return asker{}, &failure{exitUsage, err}
@@ -79,8 +82,8 @@ func (r *remote) open() (asker, error) {
 	return a, nil
 }
 
-// answered gives an error of a client its exit code: a refusal by the service, or that
-// it was not reached. One that has its code already keeps it.
+// answered gives an error of a client its exit code: refused by the service, or not reached. An
+// existing code stays.
 func answered(err error) error {
 	if _, ok := errors.AsType[*failure](err); ok || err == nil {
 		return err
@@ -91,8 +94,8 @@ func answered(err error) error {
 	return &failure{exitUnreachable, err}
 }
 
-// take reads the first of a list, at most limit of them.
-func take[T any](list iter.Seq2[T, error], limit int) ([]T, error) {
+// first reads at most limit items of a list.
+func first[T any](list iter.Seq2[T, error], limit int) ([]T, error) {
 	var found []T
 	for item, err := range list {
 		if err != nil {
@@ -105,26 +108,27 @@ func take[T any](list iter.Seq2[T, error], limit int) ([]T, error) {
 	return found, nil
 }
 
-// pageSize is how many items to ask for at once when limit are wanted.
+// pageSize returns the page size for limit items.
 func pageSize(limit int) int { return min(limit, 100) }
 
-// operatorFlags is remoteFlags for commands that only an operator token opens.
+// operatorFlags is remoteFlags for commands that need an operator token.
 func operatorFlags(cmd *cobra.Command) *remote {
 	r := &remote{}
 	cmd.Flags().StringVar(&r.url, "url", "", "URL of the service; else "+urlVariable)
-	cmd.Flags().StringVar(&r.token, "token", "", "Operator token; else "+tokenVariable)
+	secretVar(cmd, &r.token, "token", tokenVariable, "Operator token")
 	cmd.Flags().BoolVar(&r.asJSON, "json", false, "Print JSON")
 	return r
 }
 
-// openOperator makes the client of an operator.
+// openOperator creates the client of an operator.
 func (r *remote) openOperator() (*operator.Client, error) {
-	url, token := cmp.Or(r.url, os.Getenv(urlVariable)), cmp.Or(r.token, os.Getenv(tokenVariable))
+	url := cmp.Or(r.url, os.Getenv(urlVariable))
+	token := cmp.Or(r.token, os.Getenv(tokenVariable))
 	switch {
 	case url == "":
 		return nil, usage("which service? Name it with --url or %s, such as http://localhost:8080", urlVariable)
 	case token == "":
-		return nil, usage("who asks? Give an operator token with --token or %s", tokenVariable)
+		return nil, usage("who asks? Give an operator token with --token-file or %s", tokenVariable)
 	}
 	c, err := operator.NewClient(operator.Config{URL: url, Secret: token})
 	if err != nil {
@@ -133,7 +137,7 @@ func (r *remote) openOperator() (*operator.Client, error) {
 	return c, nil
 }
 
-// secretFlag gives cmd the flag of a webhook secret.
+// secretFlag adds the flags of a webhook secret to cmd.
 func secretFlag(cmd *cobra.Command, to *string) {
-	cmd.Flags().StringVar(to, "secret", "", "Webhook secret as it was shown, whsec_ included; else "+secretVariable)
+	secretVar(cmd, to, "secret", secretVariable, "Webhook secret as it was shown, whsec_ included")
 }

@@ -17,8 +17,8 @@ import (
 	"claviger/internal/profile"
 )
 
-// TestRemoteScripts runs the command lines of testdata/remote against a service with
-// one partner, whose endpoint took the first of two sales and answers 500 since.
+// TestRemoteScripts runs the command lines of testdata/remote against a service with one partner.
+// Its endpoint accepted the first of two sales and has answered 500 since.
 func TestRemoteScripts(t *testing.T) {
 	h := apptest.Start(t)
 	answer := make(chan int, 1)
@@ -57,8 +57,7 @@ func TestRemoteScripts(t *testing.T) {
 	})
 }
 
-// TestOnlyPartner: whoever names no partner means the only one; a refusal names those that
-// there are, at most ten.
+// TestOnlyPartner: without a named partner the only one is used; an error lists at most ten.
 func TestOnlyPartner(t *testing.T) {
 	h := apptest.Start(t)
 	r := &remote{url: h.App.URL(), token: h.Token("script", account.Read)}

@@ -27,7 +27,7 @@ const (
 	exitCheck       = 4
 )
 
-// failure is an error with the exit code that it ends the program with.
+// failure is an error with its exit code.
 type failure struct {
 	code int
 	err  error
@@ -36,12 +36,12 @@ type failure struct {
 func (f *failure) Error() string { return f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// usage says that the command was called wrongly.
+// usage returns the error for a wrong command line.
 func usage(format string, args ...any) error {
 	return &failure{exitUsage, fmt.Errorf(format, args...)}
 }
 
-// exitCode is what the program ends with.
+// exitCode returns the exit code for an error.
 func exitCode(err error) int {
 	if f, ok := errors.AsType[*failure](err); ok {
 		return f.code
@@ -56,30 +56,36 @@ func exitCode(err error) int {
 	}
 }
 
-// execute runs the command line and returns the exit code. The first interrupt
-// asks the command to end in order, the second ends the program at once.
+// execute runs the command line and returns the exit code. The first interrupt ends the command in
+// order, the second ends the program immediately.
 func execute(ctx context.Context) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
-	err := newRoot().ExecuteContext(ctx) //nolint:contextcheck // cobra gives ctx to each command
+	err := newRoot().ExecuteContext(ctx) //nolint:contextcheck // cobra passes ctx to each command
 	if err != nil {
 		printError(err)
 	}
 	return exitCode(err)
 }
 
-// newRoot is the whole tree of commands.
+// newRoot returns the whole tree of commands.
 func newRoot() *cobra.Command {
-	root := group("claviger", "A licensing service for partner applications",
-		"Sells software licenses on behalf of partner applications, tells them what happens to each, and lets them ask.\n\n"+
-			"Try it out with claviger dev; run it for others with claviger serve.")
+	root := group(
+		"claviger",
+		"A licensing service for partner applications",
+		"Sells software licenses on behalf of partner applications, tells them what happens to each, and lets them "+
+			"ask.\n\n"+
+			"Try it out with claviger dev; run it for others with claviger serve.",
+	)
 	root.Version = app.ThisBuild().Version
-	root.SilenceUsage, root.SilenceErrors = true, true // A mistake is one line, see printError.
+	root.SilenceUsage = true
+	root.SilenceErrors = true // errors are one line, see printError
+	root.PersistentPreRunE = readSecrets
 	setHelp(root)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if words := cmd.Flags().Args(); cmd.HasSubCommands() && len(words) > 0 {
-			return unknownCommand(cmd, words[0]) // whose flags nobody knows either
+			return unknownCommand(cmd, words[0]) // its flags are unknown, too
 		}
 		return &failure{exitUsage, nearFlag(cmd, err)}
 	})
@@ -93,6 +99,7 @@ func newRoot() *cobra.Command {
 		waitCommand(),
 		listenCommand(),
 		migrateCommand(),
+		nodesCommand(),
 		tokenCommand(),
 		operatorCommand(),
 		licensesCommand(),
@@ -114,7 +121,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// group is a command that only holds others.
+// group returns a command that only contains others.
 func group(use, short, long string) *cobra.Command {
 	return &cobra.Command{
 		Use: use, Short: short, Long: long,
@@ -129,7 +136,7 @@ func group(use, short, long string) *cobra.Command {
 	}
 }
 
-// unknownCommand says that a group has no such command, and which may be meant.
+// unknownCommand returns the error for an unknown command of a group, with a suggestion.
 func unknownCommand(cmd *cobra.Command, name string) error {
 	hint := ""
 	if near := cmd.SuggestionsFor(name); len(near) > 0 {
@@ -138,7 +145,7 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return usage("unknown command %q for %q%s", name, cmd.CommandPath(), hint)
 }
 
-// nearFlag adds to the refusal of an unknown flag which one may be meant.
+// nearFlag adds a suggestion to the error for an unknown flag.
 func nearFlag(cmd *cobra.Command, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
@@ -152,7 +159,7 @@ func nearFlag(cmd *cobra.Command, err error) error {
 	return err
 }
 
-// otherNamesOfAdd are what people try for a command that is called add.
+// otherNamesOfAdd are words that people try instead of add.
 var otherNamesOfAdd = []string{"create", "new", "make"}
 
 // exactly is cobra.ExactArgs with our exit code and the arguments by name.
@@ -169,14 +176,14 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// printError writes what went wrong in one line to standard error.
+// printError writes an error in one line to standard error.
 func printError(err error) {
 	text := strings.TrimPrefix(err.Error(), "claviger: ")
 	if f := fault.Of(err); f != nil {
-		text = strings.TrimSuffix(f.Text, ".") // It is made for showing; the code is for programs.
+		text = strings.TrimSuffix(f.Text, ".") // the text is for people; the code is for programs
 	}
 	_, _ = fmt.Fprintln(os.Stderr, "claviger: "+text)
 }
 
-// isTerminal reports whether a person is looking at the file.
-func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) } //nolint:gosec // A descriptor is a small number.
+// isTerminal reports whether the file is a terminal.
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) } //nolint:gosec // descriptors are small

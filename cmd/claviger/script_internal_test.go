@@ -15,14 +15,14 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"claviger": func() {
-		stripeURL = os.Getenv("TEST_STRIPE") // of this program alone: it is a test
+		stripeURL = os.Getenv("TEST_STRIPE") // only in this test program
 		prepare = func(s *app.Services) { apptest.Cheapen(s, "", 1024) }
 		main()
 	}})
 }
 
-// TestScripts runs the command lines of testdata, which read like a terminal.
-// Commands that serve are tested in package e2e.
+// TestScripts runs the scripts of testdata, which look like terminal sessions. Package e2e tests
+// the commands that serve.
 func TestScripts(t *testing.T) {
 	onlySQLite(t)
 	testscript.Run(t, testscript.Params{

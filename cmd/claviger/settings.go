@@ -3,13 +3,14 @@ package main
 import (
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"claviger/internal/app"
 )
 
-// given is what a command line says about the settings.
+// given are the settings on a command line.
 type given struct {
 	mode   app.Mode
 	values map[string]string
@@ -18,8 +19,7 @@ type given struct {
 	stripeSetup bool // see app.Sources
 }
 
-// settingFlags gives cmd a flag for each setting of the mode, or only for those
-// named, and --config.
+// settingFlags adds a flag for each setting of the mode, or only for the named ones, and --config.
 func settingFlags(cmd *cobra.Command, mode app.Mode, only ...string) *given {
 	g := &given{mode: mode, values: map[string]string{}}
 	for _, s := range app.Settings(mode) {
@@ -34,14 +34,26 @@ func settingFlags(cmd *cobra.Command, mode app.Mode, only ...string) *given {
 			f.NoOptDefVal = "true"
 		}
 		if s.Secret {
-			cmd.Flags().Var(&settingFlag{g.values, s.Name + "-file", "file", ""}, s.Name+"-file", "File that holds the value of --"+s.Name)
+			cmd.Flags().
+				Var(&settingFlag{g.values, s.Name + "-file", "file", ""}, s.Name+"-file", "File that holds the "+
+					"value of --"+s.Name+"; - is standard input")
+			markSecret(cmd.Flags(), s.Name, secretKind(s), s.Variable())
 		}
 	}
 	cmd.Flags().StringVar(&g.file, "config", "", "File with settings in TOML; their names are those of the flags")
 	return g
 }
 
-// settingFlag puts the text of a flag where Load finds it; Load checks it.
+// secretKind returns the annotation of a secret setting: a URL is a secret only if it has a
+// password.
+func secretKind(s app.Setting) string {
+	if strings.Contains(s.Value, "url") {
+		return urlAnnotation
+	}
+	return secretAnnotation
+}
+
+// settingFlag stores the text of a flag for Load, which checks it.
 type settingFlag struct {
 	values      map[string]string
 	name, value string
@@ -56,10 +68,12 @@ func (f *settingFlag) Set(s string) error {
 	return nil
 }
 
-// load reads the settings from all their sources. A mistake in them is a
-// mistake in calling the command.
+// load reads the settings from all sources. A mistake in them is a usage error.
 func (g *given) load() (app.Config, []app.Origin, error) {
-	cfg, origins, err := app.Load(g.mode, app.Sources{Flags: g.values, Environ: os.Environ(), File: g.file, StripeSetup: g.stripeSetup})
+	cfg, origins, err := app.Load(
+		g.mode,
+		app.Sources{Flags: g.values, Environ: os.Environ(), File: g.file, StripeSetup: g.stripeSetup},
+	)
 	if err != nil {
 		return cfg, origins, &failure{exitUsage, err}
 	}

@@ -8,7 +8,7 @@ import (
 	"claviger/internal/app"
 )
 
-// TestEachSettingHasAFlag in the commands that serve, as the documentation says.
+// TestEachSettingHasAFlag: each setting has a flag in the commands that serve, as documented.
 func TestEachSettingHasAFlag(t *testing.T) {
 	for mode, cmd := range map[app.Mode]*cobra.Command{app.Serve: serveCommand(), app.Dev: devCommand()} {
 		for _, s := range app.Settings(mode) {

@@ -12,7 +12,7 @@ import (
 	"claviger/internal/payment"
 )
 
-// stripeURL is where Stripe's API is; "" is Stripe's own. Only tests set it.
+// stripeURL is the address of Stripe's API; "" is Stripe's own. Only tests set it.
 var stripeURL string
 
 func stripeCommand() *cobra.Command {
@@ -43,7 +43,9 @@ func stripeSetupCommand() *cobra.Command {
 		case cfg.Stripe.Key == "":
 			return usage("there is no key; set stripe-secret-key, which is at Stripe under Developers, API keys")
 		case !strings.HasPrefix(cfg.PublicURL, "https://"):
-			return usage("Stripe sends webhooks to https only; set public-url to the https address at which the service is reached from outside")
+			return usage(
+				"Stripe sends webhooks to https only; set public-url to the https address at which the service is reached from outside",
+			)
 		}
 		return setUpStripe(cmd, cfg, *asJSON)
 	}
@@ -66,7 +68,7 @@ func setUpStripe(cmd *cobra.Command, cfg app.Config, asJSON bool) error {
 			URL    string `json:"url"`
 			Mode   string `json:"mode"`
 			Made   bool   `json:"made"`
-			Secret string `json:"secret,omitempty"` // when it was just made, and never again
+			Secret string `json:"secret,omitempty"` // only if just created
 		}{e.ID, e.URL, mode, made, e.Secret})
 	}
 	if !made {
@@ -82,7 +84,7 @@ func setUpStripe(cmd *cobra.Command, cfg app.Config, asJSON bool) error {
 	return err
 }
 
-// stripeError says what an operator can do about a call that did not succeed.
+// stripeError adds advice for the operator to a failed call.
 func stripeError(err error) error {
 	e, ok := errors.AsType[*payment.CallError](err)
 	if !ok {
@@ -94,7 +96,9 @@ func stripeError(err error) error {
 	case e.Status == http.StatusUnauthorized:
 		return errors.New("Stripe does not know this key; copy it again from Developers, API keys, and see that it was not revoked") //nolint:staticcheck // A name begins with a capital.
 	case e.Status == http.StatusForbidden:
-		return errors.New("the key may not make endpoints; give the restricted key Write for Webhook Endpoints at Stripe, or make the endpoint with another key")
+		return errors.New(
+			"the key may not make endpoints; give the restricted key Write for Webhook Endpoints at Stripe, or make the endpoint with another key",
+		)
 	case e.Status == http.StatusTooManyRequests || e.Status >= http.StatusInternalServerError:
 		return &failure{exitUnreachable, fmt.Errorf("%w; try again in a minute", err)}
 	}

@@ -12,8 +12,7 @@ import (
 	"claviger/internal/payment/fakestripe"
 )
 
-// TestStripeScripts runs the command lines of testdata/stripe against a fake Stripe, which
-// knows some keys.
+// TestStripeScripts runs the scripts of testdata/stripe against a fake Stripe that knows some keys.
 func TestStripeScripts(t *testing.T) {
 	onlySQLite(t)
 	fake := &fakestripe.Server{Secret: "whsec_made", Allow: func(key string) int {

@@ -28,7 +28,7 @@ func tokenCommand() *cobra.Command {
 	return cmd
 }
 
-// tokenLine is a token as --json prints it.
+// tokenLine is a token in the output of --json.
 type tokenLine struct {
 	ID        int64    `json:"id"`
 	Name      string   `json:"name"`
@@ -37,14 +37,15 @@ type tokenLine struct {
 	CreatedAt string   `json:"created_at"`
 	ExpiresAt string   `json:"expires_at,omitempty"`
 	RevokedAt string   `json:"revoked_at,omitempty"`
-	LastUsed  string   `json:"last_used_at,omitempty"` // written once a minute at most
-	Token     string   `json:"token,omitempty"`        // when it was just made, and never again
+	LastUsed  string   `json:"last_used_at,omitempty"` // updated at most once a minute
+	Token     string   `json:"token,omitempty"`        // only if just created
 }
 
 func lineOf(t account.Token, now time.Time) tokenLine {
 	l := tokenLine{
 		ID: t.ID, Name: t.Name, Scopes: []string{}, State: "valid",
-		CreatedAt: stamp(t.CreatedAt), ExpiresAt: stamp(t.ExpiresAt), RevokedAt: stamp(t.RevokedAt), LastUsed: stamp(t.LastUsed),
+		CreatedAt: stamp(t.CreatedAt), ExpiresAt: stamp(t.ExpiresAt), RevokedAt: stamp(t.RevokedAt),
+		LastUsed: stamp(t.LastUsed),
 	}
 	for _, s := range t.Scopes {
 		l.Scopes = append(l.Scopes, string(s))
@@ -58,7 +59,7 @@ func lineOf(t account.Token, now time.Time) tokenLine {
 	return l
 }
 
-// stamp is a time to the second, or nothing for no time.
+// stamp formats a time to the second, or "" for none.
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -80,10 +81,13 @@ func tokenAddCommand() *cobra.Command {
 	cmd.Flags().StringVar(&name, "name", "", "Whose token it is, as the audit log will say")
 	cmd.Flags().StringVar(&scopes, "scopes", "", "What it may do: read, sell, support, admin; several with commas")
 	completeWords(cmd, "scopes", "read", "sell", "support", "admin")
-	cmd.Flags().StringVar(&expires, "expires", "", "When it ends: after a time such as 12h or 90d, or on a day such as 2027-01-31; without it, never")
+	cmd.Flags().StringVar(
+		&expires, "expires", "",
+		"When it ends: after a time such as 12h or 90d, or on a day such as 2027-01-31; without it, never",
+	)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		now := time.Now().UTC()
+		now := app.Now()
 		until, err := parseExpiry(expires, now)
 		if err != nil {
 			return err
@@ -95,7 +99,7 @@ func tokenAddCommand() *cobra.Command {
 		for s := range strings.SplitSeq(scopes, ",") {
 			wanted = append(wanted, account.Scope(strings.TrimSpace(s)))
 		}
-		return withAccounts(cmd.Context(), g, func(b *account.Book) error {
+		return withAccounts(cmd.Context(), g, func(b *account.Store) error {
 			t, secret, err := b.AddToken(cmd.Context(), terminal("claviger token"), name, wanted, until, "")
 			if err != nil {
 				return err
@@ -106,8 +110,8 @@ func tokenAddCommand() *cobra.Command {
 	return cmd
 }
 
-// printNewToken writes the token alone to standard output, so that a script can
-// take it, and tells the rest beside it.
+// printNewToken writes only the token to standard output, for scripts, and the rest to standard
+// error.
 func printNewToken(cmd *cobra.Command, l tokenLine, secret string, asJSON bool) error {
 	if asJSON {
 		l.Token = secret
@@ -117,7 +121,10 @@ func printNewToken(cmd *cobra.Command, l tokenLine, secret string, asJSON bool) 
 	if l.ExpiresAt != "" {
 		until = "end " + l.ExpiresAt
 	}
-	if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "token %d, %s, with %s, %s; store it, it is not shown again:\n", l.ID, l.Name, strings.Join(l.Scopes, ", "), until); err != nil {
+	if _, err := fmt.Fprintf(
+		cmd.ErrOrStderr(), "token %d, %s, with %s, %s; store it, it is not shown again:\n", l.ID, l.Name,
+		strings.Join(l.Scopes, ", "), until,
+	); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(cmd.OutOrStdout(), secret)
@@ -130,21 +137,31 @@ func tokenListCommand() *cobra.Command {
 	g := settingFlags(cmd, app.Serve, "db")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON array")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return withAccounts(cmd.Context(), g, func(b *account.Book) error {
+		return withAccounts(cmd.Context(), g, func(b *account.Store) error {
 			list, err := b.Tokens(cmd.Context())
 			if err != nil {
 				return err
 			}
-			lines, rows := []tokenLine{}, [][]string{}
+			lines := []tokenLine{}
+			rows := [][]string{}
 			for _, t := range list {
-				l := lineOf(t, time.Now())
+				l := lineOf(t, app.Now())
 				lines = append(lines, l)
-				rows = append(rows, []string{strconv.FormatInt(l.ID, 10), l.Name, strings.Join(l.Scopes, ","), l.State, l.CreatedAt, l.ExpiresAt, cmp.Or(l.LastUsed, "never")})
+				rows = append(
+					rows,
+					[]string{
+						strconv.FormatInt(l.ID, 10), l.Name, strings.Join(l.Scopes, ","), l.State,
+						l.CreatedAt, l.ExpiresAt, cmp.Or(l.LastUsed, "never"),
+					},
+				)
 			}
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), lines)
 			}
-			return printTable(cmd.OutOrStdout(), []string{"id", "name", "scopes", "state", "created", "expires", "last used"}, rows)
+			return printTable(
+				cmd.OutOrStdout(),
+				[]string{"id", "name", "scopes", "state", "created", "expires", "last used"}, rows,
+			)
 		})
 	}
 	return cmd
@@ -153,7 +170,7 @@ func tokenListCommand() *cobra.Command {
 func tokenRevokeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "revoke <id>", Short: "Revoke a token",
-		Long: "Ends a token at once, also in a service that is running. claviger token list shows the ids.",
+		Long: "Ends a token immediately, also in a service that is running. claviger token list shows the ids.",
 		Args: exactly("id"),
 	}
 	var asJSON bool
@@ -167,13 +184,13 @@ func tokenRevokeCommand() *cobra.Command {
 		case err != nil:
 			return usage("%q is not the id of a token; claviger token list shows them", args[0])
 		}
-		return withAccounts(cmd.Context(), g, func(b *account.Book) error {
+		return withAccounts(cmd.Context(), g, func(b *account.Store) error {
 			t, err := b.RevokeToken(cmd.Context(), terminal("claviger token"), id)
 			if err != nil {
 				return err
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), lineOf(t, time.Now()))
+				return printJSON(cmd.OutOrStdout(), lineOf(t, app.Now()))
 			}
 			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "token %d is revoked\n", id)
 			return err
@@ -182,9 +199,8 @@ func tokenRevokeCommand() *cobra.Command {
 	return cmd
 }
 
-// withAccounts opens the database of the settings and hands its book of
-// accounts to fn.
-func withAccounts(ctx context.Context, g *given, fn func(*account.Book) error) error {
+// withAccounts opens the database of the settings and calls fn with its accounts.
+func withAccounts(ctx context.Context, g *given, fn func(*account.Store) error) error {
 	cfg, _, err := g.load()
 	if err != nil {
 		return err
@@ -193,12 +209,11 @@ func withAccounts(ctx context.Context, g *given, fn func(*account.Book) error) e
 	if err != nil {
 		return err
 	}
-	defer db.Close() //nolint:errcheck // All that was to be written is written.
-	return fn(&account.Book{DB: db, Now: app.Now})
+	defer db.Close() //nolint:errcheck // everything is written already
+	return fn(&account.Store{DB: db, Now: app.Now})
 }
 
-// terminal is the actor of a command typed by somebody with access to the
-// database.
+// terminal is the actor of a command on the database.
 func terminal(command string) audit.Actor {
 	name := command
 	if u, err := user.Current(); err == nil {

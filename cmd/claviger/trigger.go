@@ -18,7 +18,7 @@ import (
 	"claviger/sdk/go/operator"
 )
 
-// trigger is an act on a license that the command has done.
+// trigger is an act of the command on a license.
 type trigger struct {
 	client    *operator.Client
 	partnerID int64
@@ -28,7 +28,7 @@ type trigger struct {
 	raw       []byte // the body of the call; nil: made from the others
 }
 
-// triggers are the acts by name, each with what it does to the license that it returns.
+// triggers are the acts by name. Each changes a license and returns its keys.
 var triggers = map[string]func(*trigger, context.Context) ([]string, error){
 	"purchase":   (*trigger).purchase,
 	"activate":   (*trigger).activate,
@@ -37,14 +37,15 @@ var triggers = map[string]func(*trigger, context.Context) ([]string, error){
 	"refund":     (*trigger).refund,
 }
 
-// triggerNames are in the order in which they usually happen.
+// triggerNames are in their usual order.
 var triggerNames = []string{"purchase", "activate", "plan", "deactivate", "refund"}
 
 func triggerCommand() *cobra.Command {
 	t := &trigger{}
 	var raw string
 	cmd := &cobra.Command{
-		Use: "trigger purchase|activate|plan|deactivate|refund", Short: "Have something happen to a license of a running service, as its webhooks then tell",
+		Use:   "trigger purchase|activate|plan|deactivate|refund",
+		Short: "Have something happen to a license of a running service, as its webhooks then tell",
 		Long: "Does what it says to a license, by the operator's API. These are real acts with real events and webhooks: use it against claviger dev, or an installation for tests.\n\n" +
 			"    purchase    sells a license\n" +
 			"    activate    activates it on behalf of its owner; --email says who that becomes\n" +
@@ -89,7 +90,7 @@ func triggerCommand() *cobra.Command {
 	return cmd
 }
 
-// triggerArgs wants one of the acts.
+// triggerArgs requires one of the acts.
 func triggerArgs(cmd *cobra.Command, args []string) error {
 	if err := exactly("act")(cmd, args); err != nil {
 		return err
@@ -103,11 +104,11 @@ func triggerArgs(cmd *cobra.Command, args []string) error {
 	return usage("there is no act %q; it is one of %s", args[0], strings.Join(triggerNames, ", "))
 }
 
-// valid refuses flags that the act has no use for.
+// valid refuses flags that the act does not use.
 func (t *trigger) valid(act, raw string) error {
 	switch {
 	case act == "purchase" && t.license != "":
-		return usage("a purchase makes a license of its own; leave --license out, or trigger plan")
+		return usage("a purchase makes its own license; leave --license out, or trigger plan")
 	case act == "plan" && t.tier == 0 && raw == "":
 		return usage("to which plan? Name its tier with --tier")
 	case t.tier < 0:
@@ -141,7 +142,7 @@ func (t *trigger) purchase(ctx context.Context) ([]string, error) {
 	return keys, nil
 }
 
-// order is what is bought when only some of it is said.
+// order completes a partly specified purchase.
 func (t *trigger) order(ctx context.Context) (operator.NewPurchase, error) {
 	o := operator.NewPurchase{PartnerID: t.partnerID, Tier: t.tier}
 	if t.email != "" {
@@ -166,17 +167,20 @@ func (t *trigger) order(ctx context.Context) (operator.NewPurchase, error) {
 	return o, nil
 }
 
-// given is the license that is named, or a new one.
+// given returns the named license, or a new one.
 func (t *trigger) given(ctx context.Context, active bool) (string, error) {
 	if t.license != "" {
 		return t.license, nil
 	}
-	raw, tier := t.raw, t.tier
-	if t.raw = nil; active {
-		t.tier = 0 // --tier is that of the change
+	raw := t.raw
+	tier := t.tier
+	t.raw = nil
+	if active {
+		t.tier = 0 // --tier belongs to the change
 	}
 	keys, err := t.purchase(ctx)
-	t.raw, t.tier = raw, tier
+	t.raw = raw
+	t.tier = tier
 	if err != nil || !active {
 		return strings.Join(keys, ""), err
 	}
@@ -185,7 +189,7 @@ func (t *trigger) given(ctx context.Context, active bool) (string, error) {
 	return keys[0], err
 }
 
-// owner is whom a license belongs to when nobody has claimed it.
+// owner returns the owner of an unclaimed license.
 func (t *trigger) owner() *operator.Person {
 	email := t.email
 	if email == "" {
@@ -258,14 +262,15 @@ func (t *trigger) refund(ctx context.Context) ([]string, error) {
 // send posts the raw body to a path of the operator's API.
 func (t *trigger) send(ctx context.Context, path string, to any) error {
 	resp, err := t.client.Send(ctx, operator.Request{
-		Method: http.MethodPost, Path: "/operator/v1/" + path, Body: json.RawMessage(t.raw), IdempotencyKey: rand.Text(),
+		Method: http.MethodPost, Path: "/operator/v1/" + path, Body: json.RawMessage(t.raw),
+		IdempotencyKey: rand.Text(),
 	})
 	if err != nil {
 		return err
 	}
 	if resp.Status/100 != 2 {
 		refused := &claviger.Error{Message: http.StatusText(resp.Status)}
-		_ = json.Unmarshal(resp.Body, refused) // what is no refusal of the service has its status all the same
+		_ = json.Unmarshal(resp.Body, refused) // an answer in another form still has its status
 		refused.Status = resp.Status
 		return refused
 	}
@@ -278,7 +283,7 @@ func (t *trigger) send(ctx context.Context, path string, to any) error {
 	return nil
 }
 
-// print writes the licenses as they are now.
+// print writes the current state of the licenses.
 func (t *trigger) print(cmd *cobra.Command, asJSON bool, keys []string) error {
 	var list []operator.OperatorLicense
 	for _, key := range keys {

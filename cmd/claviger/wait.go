@@ -16,10 +16,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"claviger/internal/app"
 	claviger "claviger/sdk/go"
 )
 
-// waitLook is how often wait looks.
+// waitLook is the polling interval of wait.
 const waitLook = 250 * time.Millisecond
 
 func waitCommand() *cobra.Command {
@@ -29,8 +30,10 @@ func waitCommand() *cobra.Command {
 	return cmd
 }
 
-// until looks again and again until something is found or the time is over.
-func until[T any](ctx context.Context, timeout time.Duration, what string, look func(context.Context) (T, bool, error)) (T, error) {
+// until polls until something is found or the time is over.
+func until[T any](
+	ctx context.Context, timeout time.Duration, what string, look func(context.Context) (T, bool, error),
+) (T, error) {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	begun := time.Now()
@@ -76,9 +79,11 @@ func waitDeliveryCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		f.State, f.Event, f.Limit = cmp.Or(*state, "delivered"), *kind, 1
+		f.State = cmp.Or(*state, "delivered")
+		f.Event = *kind
+		f.Limit = 1
 		found, err := until(cmd.Context(), timeout, "the delivery", func(ctx context.Context) (claviger.Delivery, bool, error) {
-			list, err := take(a.deliveries(ctx, *partnerID, f), 1)
+			list, err := first(a.deliveries(ctx, *partnerID, f), 1)
 			if err != nil || len(list) == 0 {
 				return claviger.Delivery{}, false, err
 			}
@@ -92,7 +97,7 @@ func waitDeliveryCommand() *cobra.Command {
 	return cmd
 }
 
-// devMail is a mail as claviger dev shows it.
+// devMail is an email in claviger dev.
 type devMail struct {
 	ID      int64     `json:"id"`
 	To      string    `json:"to"`
@@ -101,7 +106,7 @@ type devMail struct {
 	Text    string    `json:"text"`
 }
 
-// linkIn finds the links of a mail.
+// linkIn finds the links of an email.
 var linkIn = regexp.MustCompile(`https?://[^\s<>"]*[^\s<>".,;:!?')\]]`)
 
 func waitMailCommand() *cobra.Command {
@@ -129,13 +134,14 @@ func waitMailCommand() *cobra.Command {
 		if to == "" {
 			return usage("whose mail? Name the address with --to")
 		}
-		from, err := parseSince(since, time.Now())
+		from, err := parseSince(since, app.Now())
 		if err != nil {
 			return err
 		}
 		found, err := until(cmd.Context(), timeout, "the mail", func(ctx context.Context) (devMail, bool, error) {
 			return findMail(ctx, base, func(m devMail) bool {
-				return strings.EqualFold(m.To, to) && strings.Contains(strings.ToLower(m.Subject), strings.ToLower(subject)) && !m.At.Before(from)
+				return strings.EqualFold(m.To, to) &&
+					strings.Contains(strings.ToLower(m.Subject), strings.ToLower(subject)) && !m.At.Before(from)
 			})
 		})
 		if err != nil {
@@ -146,7 +152,7 @@ func waitMailCommand() *cobra.Command {
 	return cmd
 }
 
-// findMail is the newest mail of a claviger dev that is meant.
+// findMail returns the newest matching email of a claviger dev.
 func findMail(ctx context.Context, base string, is func(devMail) bool) (devMail, bool, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, base+devMails, http.NoBody)
 	if err != nil {
@@ -157,12 +163,19 @@ func findMail(ctx context.Context, base string, is func(devMail) bool) (devMail,
 	if err != nil {
 		return devMail{}, false, &failure{exitUnreachable, err}
 	}
-	defer func() { _ = a.Body.Close() }() // what was read is whole
+	defer func() { _ = a.Body.Close() }() // the body was read completely
 	var list struct {
 		Items []devMail `json:"items"`
 	}
-	if err := json.NewDecoder(io.LimitReader(a.Body, 16<<20)).Decode(&list); err != nil || a.StatusCode != http.StatusOK {
-		return devMail{}, false, &failure{exitRefused, errors.New("the service at " + base + " shows no mails (" + strconv.Itoa(a.StatusCode) + "); only claviger dev does")}
+	if err := json.NewDecoder(io.LimitReader(a.Body, 16<<20)).Decode(&list); err != nil ||
+		a.StatusCode != http.StatusOK {
+		return devMail{}, false, &failure{
+			exitRefused,
+			errors.New(
+				"the service at " + base + " shows no mails (" + strconv.Itoa(a.StatusCode) +
+					"); only claviger dev does",
+			),
+		}
 	}
 	for _, m := range list.Items { // the newest first
 		if is(m) {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// parseExpiry reads when a token ends: after a duration (days too), or at the
-// beginning of a day, or at a time. Nothing is never.
+// parseExpiry parses the end of a token: a duration (also in days), the beginning of a day, or a
+// time. An empty text means never.
 func parseExpiry(s string, now time.Time) (time.Time, error) {
 	until, err := parseTime("--expires", s, now, 1)
 	if err == nil && s != "" && !until.After(now) {
@@ -16,8 +16,8 @@ func parseExpiry(s string, now time.Time) (time.Time, error) {
 	return until, err
 }
 
-// parseSince reads since when something is asked for: as long ago as a duration (days
-// too), or since the beginning of a day, or since a time. Nothing is since ever.
+// parseSince parses a start time: a duration ago (also in days), the beginning of a day, or a time.
+// An empty text means no limit.
 func parseSince(s string, now time.Time) (time.Time, error) {
 	since, err := parseTime("--since", s, now, -1)
 	if err == nil && since.After(now) {
@@ -26,8 +26,8 @@ func parseSince(s string, now time.Time) (time.Time, error) {
 	return since, err
 }
 
-// parseTime reads a time of a flag. A duration counts from now, forwards with sign 1
-// and back with sign -1. Nothing is the zero time.
+// parseTime parses the time of a flag. A duration counts from now, forward with sign 1 and back
+// with sign -1. An empty text is the zero time.
 func parseTime(flag, s string, now time.Time, sign int) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil

@@ -10,8 +10,8 @@ import (
 	"claviger/internal/validate"
 )
 
-// wordFlag gives cmd a flag that is one of some words: others are refused, and the
-// shell completes them.
+// wordFlag adds a flag that is one of some words to cmd. Others are refused, and the shell
+// completes the words.
 func wordFlag(cmd *cobra.Command, name, help string, words ...string) *string {
 	w := &word{allowed: words}
 	cmd.Flags().Var(w, name, help+": "+strings.Join(words[:len(words)-1], ", ")+" or "+words[len(words)-1])
@@ -19,10 +19,12 @@ func wordFlag(cmd *cobra.Command, name, help string, words ...string) *string {
 	return &w.value
 }
 
-// completeWords has the shell complete the values of a flag, which cmd has.
+// completeWords registers shell completions for the values of a flag.
 func completeWords(cmd *cobra.Command, name string, words ...string) {
-	if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
-		panic(err) // the flag was made by the caller
+	if err := cmd.RegisterFlagCompletionFunc(
+		name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp),
+	); err != nil {
+		panic(err) // the caller created the flag
 	}
 }
 

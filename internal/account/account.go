@@ -1,14 +1,13 @@
-// Package account holds the people who sign in (buyers, members of partners,
-// operators) and the tokens of the marketplace's programs: who they are, how they
-// prove it, and that they can be erased. It owns the tables users, login_links,
-// link_requests, sessions, signed_sessions, totp_secrets, passkeys, recovery_codes,
-// used_challenges and operator_tokens.
+// Package account holds the people who sign in (buyers, members of partners, operators) and the
+// tokens of the marketplace's programs. It identifies, authenticates and erases them. It owns the
+// tables users, login_links, link_requests, sessions, signed_sessions, totp_secrets, passkeys,
+// recovery_codes, used_challenges and operator_tokens.
 //
-// Whoever signs in has proven an address: a password counts only from the moment
-// when a link that was mailed there, or that the operator made, was used.
+// Every user who signs in has proven an address. A password counts only after a link has been used
+// that was emailed to the address or made by the operator.
 //
-// Package license knows what a person bought, package partner for whom a person acts;
-// the packages with pages decide what is in a session and set its cookie.
+// Package license knows a person's purchases, and package partner their memberships. The packages
+// with pages decide on the contents of a session and set its cookie.
 package account
 
 import (
@@ -20,6 +19,7 @@ import (
 	"time"
 
 	"claviger/internal/audit"
+	"claviger/internal/cluster"
 	"claviger/internal/fault"
 	"claviger/internal/lastuse"
 	"claviger/internal/mail"
@@ -29,30 +29,34 @@ import (
 	"claviger/internal/validate"
 )
 
-// The bounds of a person's texts, in characters.
+// Limits of a person's texts, in characters.
 const (
 	maxName     = 100
 	maxExternal = 255
 )
 
-// User is somebody who can sign in, or what is left after being erased: the id,
-// without anything that tells who it was.
+// User is a person who can sign in. After an erasure only the id is left, without anything that
+// identifies the person.
 type User struct {
 	ID         int64
 	Email      string
 	Name       string
-	ExternalID string // what the operator's own systems call the user
-	Role       Role   // of an operator: what they may do in the console; "" for everybody else
-	// SecondFactor says that the user has a one-time code or a passkey: then neither a
-	// password nor a link is enough to sign in.
+	ExternalID string // the id in the operator's own systems
+	Role       Role   // an operator's rights in the console; "" for everyone else
+	// SecondFactor is true if the user has a one-time code or a passkey: then neither a password
+	// nor a link is enough to sign in.
 	SecondFactor bool
-	// SessionEpoch is raised by a new password, by another second factor and by signing
-	// out everywhere; sessions that were begun under another are over.
+	// SessionEpoch is raised by a new password, another second factor, another address, a right
+	// that the user gains, and by signing out everywhere. Sessions begun under an earlier epoch are
+	// over.
 	SessionEpoch int64
-	ProvenAt     time.Time // when the address first proved itself; zero: not yet
-	// PendingSince is when a visitor last asked for a mail to somebody who is known
-	// by a sign-up alone: see Prune. It is zero once the address proves itself, or
-	// anybody but a visitor names the user, since then something may hang on it.
+	// StaffEpoch is raised when the user loses a role or a membership. Sessions begun under an
+	// earlier epoch are over in the console and the portal, but not in the shop.
+	StaffEpoch int64
+	ProvenAt   time.Time // when the address was first proven; zero: not yet
+	// PendingSince is set for a user known only by a sign-up: the last time a visitor asked for an
+	// email to them. See Prune. It is zero once the address is proven or anyone but a visitor names
+	// the user, because other data may then refer to the user.
 	PendingSince  time.Time
 	OperatorSince time.Time
 	CreatedAt     time.Time
@@ -60,39 +64,58 @@ type User struct {
 	ErasedAt      time.Time // zero: not erased
 }
 
-// Person is a user as a request names one.
+// Person identifies a user in a request.
 type Person struct{ Email, Name, ExternalID string }
 
-// Book is the book of accounts.
-type Book struct {
+// Store stores the accounts.
+type Store struct {
 	DB          *sqldb.DB
 	Now         func() time.Time
-	PublicURL   string // the address that sign-in links begin with, without a slash at its end
-	Marketplace string // what mails call the marketplace; "" is Claviger
+	PublicURL   string // prefix of sign-in links, without a trailing slash
+	Marketplace string // name of the marketplace in emails; "" is Claviger
 	Mail        *mail.Outbox
-	TokenUses   *lastuse.Uses // records when operator tokens were used; nil: nothing does
-	Asked       func()        // called when a visitor asked for a link: LinkMailer.Wake; may be nil
+	TokenUses   *lastuse.Uses // records the uses of operator tokens; may be nil
+	Asked       cluster.Wake  // wakes the LinkMailer when a visitor asks for a link; may be nil
 	HashCost    HashCost
 	Sealer      *secret.Sealer // seals the secrets of one-time codes
-	Require     Requirement    // who must have a second factor
+	Require     Requirement    // the users that must have a second factor
+
+	// Serves is a hook: it reports whether a user is a member of a partner. Store calls it, maybe in
+	// a transaction, before an operator makes a sign-in link; partner.Serves answers. Nil: no one is.
+	Serves func(ctx context.Context, r sqldb.Reader, userID int64) (bool, error)
 }
 
-const columns = `id, email, name, external_id, operator_role, second_factor, session_epoch, proven_at, pending_since, operator_since, created_at, updated_at, erased_at`
+const columns = `id, email, name, external_id, operator_role, second_factor, session_epoch, staff_epoch, proven_at, pending_since, operator_since, created_at, updated_at, erased_at`
 
 func (u *User) dest() []any {
-	return []any{&u.ID, &u.Email, &u.Name, &u.ExternalID, &u.Role, &u.SecondFactor, &u.SessionEpoch, &u.ProvenAt, &u.PendingSince, &u.OperatorSince, &u.CreatedAt, &u.UpdatedAt, &u.ErasedAt}
+	return []any{
+		&u.ID,
+		&u.Email,
+		&u.Name,
+		&u.ExternalID,
+		&u.Role,
+		&u.SecondFactor,
+		&u.SessionEpoch,
+		&u.StaffEpoch,
+		&u.ProvenAt,
+		&u.PendingSince,
+		&u.OperatorSince,
+		&u.CreatedAt,
+		&u.UpdatedAt,
+		&u.ErasedAt,
+	}
 }
 
 func scan(r *sqldb.Row, u *User) error { return r.Scan(u.dest()...) }
 
-// Valid reports the first member of the person that is not acceptable. A person
-// has an email address, an external id or both; the name may be empty.
+// Valid returns a fault for the first member of the person that is not acceptable. A person has an
+// email address, an external id or both; the name may be empty.
 func (p Person) Valid() error {
 	_, err := p.checked()
 	return err
 }
 
-// checked is the person as it is stored.
+// checked validates the person and returns it in its stored form.
 func (p Person) checked() (Person, error) {
 	var err error
 	if p.ExternalID, err = validate.Line("external_id", p.ExternalID, 0, maxExternal); err != nil {
@@ -107,12 +130,12 @@ func (p Person) checked() (Person, error) {
 	return p, err
 }
 
-// unknown is the fault of a user that does not exist.
+// unknown returns the fault for a user that does not exist.
 func unknown() error {
 	return fault.New(fault.Missing, CodeUnknownUser, "There is no such user; list the users to see their ids.")
 }
 
-// found turns the answer that there is no row into the fault for it.
+// found turns sqldb.ErrNone into the fault unknown.
 func found(u User, err error, doing string) (User, error) {
 	switch {
 	case errors.Is(err, sqldb.ErrNone):
@@ -123,15 +146,15 @@ func found(u User, err error, doing string) (User, error) {
 	return u, nil
 }
 
-// Get returns the user with that id.
-func (b *Book) Get(ctx context.Context, id int64) (User, error) {
+// Get returns the user with the id.
+func (b *Store) Get(ctx context.Context, id int64) (User, error) {
 	u, err := sqldb.One(ctx, b.DB, scan, `SELECT `+columns+` FROM users WHERE id = $1`, id)
 	return found(u, err, "get a user")
 }
 
-// Names returns what to call the users with those ids: the name, or the address of
-// who has none. Those who were erased, or never were, are not among them.
-func (b *Book) Names(ctx context.Context, ids []int64) (map[int64]string, error) {
+// Names returns the display names of the users with the ids; see Called. It leaves out unknown and
+// erased users.
+func (b *Store) Names(ctx context.Context, ids []int64) (map[int64]string, error) {
 	users, err := b.Users(ctx, ids)
 	names := make(map[int64]string, len(users))
 	for id, u := range users {
@@ -140,15 +163,15 @@ func (b *Book) Names(ctx context.Context, ids []int64) (map[int64]string, error)
 	return names, err
 }
 
-// Called is what to call the user: the name, or the address of who has none.
+// Called returns the user's display name: the name, or else the email address.
 func (u User) Called() string { return cmp.Or(u.Name, u.Email) }
 
-// Users returns the users with those ids, by id, without those who were erased.
-func (b *Book) Users(ctx context.Context, ids []int64) (map[int64]User, error) {
+// Users returns the users with the ids, by id, without erased ones.
+func (b *Store) Users(ctx context.Context, ids []int64) (map[int64]User, error) {
 	return ByID(ctx, b.DB, ids)
 }
 
-// ByID is Users, also in the caller's transaction.
+// ByID does the same as Users, and also works in the caller's transaction.
 func ByID(ctx context.Context, r sqldb.Reader, ids []int64) (map[int64]User, error) {
 	users := make(map[int64]User, len(ids))
 	if len(ids) == 0 {
@@ -164,10 +187,16 @@ func ByID(ctx context.Context, r sqldb.Reader, ids []int64) (map[int64]User, err
 	return users, nil
 }
 
-// Emails returns the addresses of those users who have one, by id, also in the caller's
+// Emails returns the addresses of the users that have one, by id. It also works in the caller's
 // transaction.
 func Emails(ctx context.Context, r sqldb.Reader, ids []int64) (map[int64]string, error) {
-	list, err := sqldb.All(ctx, r, scan, `SELECT `+columns+` FROM users WHERE id = ANY($1) AND erased_at = 0 AND email <> ''`, ids)
+	list, err := sqldb.All(
+		ctx,
+		r,
+		scan,
+		`SELECT `+columns+` FROM users WHERE id = ANY($1) AND erased_at = 0 AND email <> ''`,
+		ids,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("look up addresses: %w", err)
 	}
@@ -178,32 +207,33 @@ func Emails(ctx context.Context, r sqldb.Reader, ids []int64) (map[int64]string,
 	return emails, nil
 }
 
-// Data is what is kept about a person who asks for it. What hangs on the person
-// elsewhere is for other packages to tell.
+// Data is the stored data of a person, for a request of that person. Other packages report the data
+// that they hold themselves.
 type Data struct {
 	Email, Name, ExternalID string
 	Operator                bool
 	HasPassword             bool
 	SecondFactor            bool
-	ProvenAt                time.Time // zero: the address has not proven itself
+	ProvenAt                time.Time // zero: the address is not proven
 	CreatedAt               time.Time
 	UpdatedAt               time.Time
 }
 
-// Data returns what is kept about a user.
-func (b *Book) Data(ctx context.Context, userID int64) (Data, error) {
+// Data returns the stored data of a user.
+func (b *Store) Data(ctx context.Context, userID int64) (Data, error) {
 	l, err := b.login(ctx, userID)
 	if err != nil {
 		return Data{}, err
 	}
 	return Data{
-		Email: l.Email, Name: l.Name, ExternalID: l.ExternalID, Operator: l.Operator(), HasPassword: l.password != "", SecondFactor: l.SecondFactor,
+		Email: l.Email, Name: l.Name, ExternalID: l.ExternalID, Operator: l.Operator(),
+		HasPassword: l.password != "", SecondFactor: l.SecondFactor,
 		ProvenAt: l.ProvenAt, CreatedAt: l.CreatedAt, UpdatedAt: l.UpdatedAt,
 	}, nil
 }
 
-// Create makes a user, or returns the one that the person already is; see Find.
-func (b *Book) Create(ctx context.Context, by audit.Actor, p Person) (u User, created bool, err error) {
+// Create makes a user, or returns the existing user of the person; see Find.
+func (b *Store) Create(ctx context.Context, by audit.Actor, p Person) (u User, created bool, err error) {
 	err = b.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		now := b.Now()
 		var changed bool
@@ -226,23 +256,24 @@ func (b *Book) Create(ctx context.Context, by audit.Actor, p Person) (u User, cr
 	return u, created, nil
 }
 
-// Filter narrows a list of users; what is empty does not narrow.
+// Filter narrows a list of users; empty fields do not narrow it.
 type Filter struct {
-	Email      string // letter case aside
+	Email      string // case-insensitive
 	ExternalID string
 }
 
-// List returns one page of the users that fit f, newest first unless the page
-// says otherwise, and whether more follow.
-func (b *Book) List(ctx context.Context, f Filter, p paging.Page) (users []User, more bool, err error) {
+// List returns one page of the users that match f, newest first unless the page says otherwise, and
+// whether more follow.
+func (b *Store) List(ctx context.Context, f Filter, p paging.Page) (users []User, more bool, err error) {
 	order := "DESC"
 	if p.Order == paging.OldestFirst {
 		order = "ASC"
 	}
-	where, args := "", []any{p.Limit + 1, p.Offset()}
+	where := ""
+	args := []any{p.Limit + 1, p.Offset()}
 	add := func(column, value string) {
 		args = append(args, value)
-		// The second half lets the partial index on the column serve.
+		// The second half lets the database use the partial index on the column.
 		where += fmt.Sprintf(" AND %s = $%d AND %s <> ''", column, len(args), column)
 	}
 	if f.Email != "" {
@@ -262,13 +293,12 @@ func (b *Book) List(ctx context.Context, f Filter, p paging.Page) (users []User,
 	return users, false, nil
 }
 
-// Erase takes from a user all that tells who it is, and every way to sign in; the
-// row stays, since purchases point at it; mails to the address are removed. Erasing
-// again changes nothing. The last admin of the marketplace is erased by the service alone, as after
-// a restore. It returns the user as it was and as it is. The caller, who also decides what becomes of the user's licenses, writes the audit
-// entry.
+// Erase removes a user's personal data and every way to sign in, and deletes emails to the address.
+// The row stays because purchases refer to it. Erasing again changes nothing. Only the service
+// erases the last admin of the marketplace, for example after a restore. Erase returns the user
+// before and after. The caller decides about the user's licenses and writes the audit entry.
 func Erase(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, at time.Time) (before, after User, err error) {
-	before, err = sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE id = $1`+tx.ForUpdate(), id)
+	before, err = sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE id = $1`+tx.ForUpdate, id)
 	if before, err = found(before, err, "erase a user"); err != nil {
 		return User{}, User{}, err
 	}
@@ -276,8 +306,13 @@ func Erase(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, at time.
 		return User{}, User{}, err
 	}
 	mail.Erase(tx, before.Email)
-	tx.Queue(`UPDATE users SET email = '', email_key = '', name = '', external_id = '', operator = $3, operator_role = '', operator_since = 0, second_factor = $3, password_hash = '',
-		proven_at = 0, pending_since = 0, updated_at = $2, erased_at = $2 WHERE id = $1 AND erased_at = 0`, id, at, false)
+	tx.Queue(
+		`UPDATE users SET email = '', email_key = '', name = '', external_id = '', operator = $3, operator_role = '', operator_since = 0, second_factor = $3, password_hash = '',
+		proven_at = 0, pending_since = 0, updated_at = $2, erased_at = $2 WHERE id = $1 AND erased_at = 0`,
+		id,
+		at,
+		false,
+	)
 	tx.Queue(`DELETE FROM login_links WHERE user_id = $1`, id)
 	tx.Queue(`DELETE FROM link_requests WHERE email_key = $1`, validate.EmailKey(before.Email))
 	deleteFactors(tx, id)
@@ -287,9 +322,9 @@ func Erase(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, at time.
 	return before, after, err
 }
 
-// Erased lists the ids of everybody who was erased, in order: after an older backup
-// was restored they have to be erased again.
-func (b *Book) Erased(ctx context.Context) ([]int64, error) {
+// Erased lists the ids of all erased users, in order. After an older backup is restored, they must
+// be erased again.
+func (b *Store) Erased(ctx context.Context) ([]int64, error) {
 	ids, err := sqldb.All(ctx, b.DB, sqldb.Value[int64], `SELECT id FROM users WHERE erased_at <> 0 ORDER BY id`)
 	if err != nil {
 		return nil, fmt.Errorf("list who was erased: %w", err)
@@ -297,9 +332,8 @@ func (b *Book) Erased(ctx context.Context) ([]int64, error) {
 	return ids, nil
 }
 
-// lock takes a user's row for the rest of the transaction. An erased user is
-// refused: nothing is ever added to one again. One that something is added to is
-// more than a sign-up.
+// lock locks a user's row for the rest of the transaction, and refuses erased users: nothing may be
+// added to them. It also clears pending_since, because the user is now more than a sign-up.
 func lock(ctx context.Context, tx *sqldb.Tx, id int64) (User, error) {
 	u, err := sqldb.One(ctx, tx, scan, `UPDATE users SET pending_since = 0 WHERE id = $1 RETURNING `+columns, id)
 	if u, err = found(u, err, "lock a user"); err != nil {
@@ -308,20 +342,24 @@ func lock(ctx context.Context, tx *sqldb.Tx, id int64) (User, error) {
 	return u, u.present()
 }
 
-// Present refuses a user who was erased, and keeps anybody from erasing one for the
-// rest of the transaction.
+// Present refuses an erased user, and prevents an erasure for the rest of the transaction.
 func Present(ctx context.Context, tx *sqldb.Tx, id int64) error {
 	_, err := lock(ctx, tx, id)
 	return err
 }
 
-// QueuePresent queues the query for those of the users that were not erased. Their rows
-// are locked for the rest of the transaction, as those of a Finder are.
+// QueuePresent queues the query for those of the users that are not erased. Like a Finder, it locks
+// their rows for the rest of the transaction.
 func QueuePresent(tx *sqldb.Tx, ids []int64) *sqldb.Result[int64] {
-	return sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT id FROM users WHERE id = ANY($1) AND erased_at = 0 ORDER BY id`+tx.ForUpdate(), ids)
+	return sqldb.QueueQuery(
+		tx,
+		sqldb.Value[int64],
+		`SELECT id FROM users WHERE id = ANY($1) AND erased_at = 0 ORDER BY id`+tx.ForUpdate,
+		ids,
+	)
 }
 
-// present is the fault of a user who was erased.
+// present returns a fault if the user was erased.
 func (u User) present() error {
 	if u.ErasedAt.IsZero() {
 		return nil
@@ -329,15 +367,21 @@ func (u User) present() error {
 	return ErrErased()
 }
 
-// ErrErased is the fault of somebody who was erased.
+// ErrErased returns the fault for an erased user.
 func ErrErased() error {
 	return fault.New(fault.Conflict, CodeUserErased, "This user was erased; create a new one.")
 }
 
 func subject(id int64) string { return "user:" + strconv.FormatInt(id, 10) }
 
-// facts tells which members a user has and not what they are: entries stay for
-// ever, and a user may be erased.
+// facts tells which members a user has, without their values: audit entries stay forever, and a
+// user may be erased.
 func (u User) facts() audit.Facts {
-	return audit.Facts{"email": u.Email != "", "name": u.Name != "", "external_id": u.ExternalID != "", "operator": u.Operator(), "role": string(u.Role)}
+	return audit.Facts{
+		"email":       u.Email != "",
+		"name":        u.Name != "",
+		"external_id": u.ExternalID != "",
+		"operator":    u.Operator(),
+		"role":        string(u.Role),
+	}
 }

@@ -1,6 +1,7 @@
 package account_test
 
 import (
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,28 +24,28 @@ var (
 	operator = audit.Actor{Kind: audit.ByToken, ID: 1, Name: "tests"}
 )
 
-// desk is a book on an empty database with a clock that the test turns.
-type desk struct {
-	*account.Book
+// harness is a Store on an empty database with a clock that the test sets.
+type harness struct {
+	*account.Store
 	now   time.Time
-	woken atomic.Int64 // how often the sender of mails was
+	woken atomic.Int64 // calls of Asked
 }
 
-func open(t *testing.T) *desk {
+func open(t *testing.T) *harness {
 	t.Helper()
 	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{now: noon}
-	d.Book = &account.Book{
+	d := &harness{now: noon}
+	d.Store = &account.Store{
 		DB: sqldbtest.Open(t), Now: func() time.Time { return d.now }, PublicURL: "https://market.example",
 		Marketplace: "Bazaar", HashCost: account.HashCost{KiB: 8, Passes: 1}, Sealer: box, Mail: &mail.Outbox{Sealer: box, Wake: func() { d.woken.Add(1) }},
 	}
 	return d
 }
 
-func (d *desk) create(t *testing.T, p account.Person) account.User {
+func (d *harness) create(t *testing.T, p account.Person) account.User {
 	t.Helper()
 	u, _, err := d.Create(t.Context(), operator, p)
 	if err != nil {
@@ -53,19 +54,28 @@ func (d *desk) create(t *testing.T, p account.Person) account.User {
 	return u
 }
 
-// by is a user as the one who acts.
+// by returns the user as an actor.
 func by(u account.User) audit.Actor { return audit.Actor{Kind: audit.ByUser, ID: u.ID} }
 
 // write runs fn in a transaction.
-func (d *desk) write(t *testing.T, fn func(tx *sqldb.Tx) error) {
+func (d *harness) write(t *testing.T, fn func(tx *sqldb.Tx) error) {
 	t.Helper()
 	if err := d.DB.Write(t.Context(), fn); err != nil {
 		t.Fatal(err)
 	}
 }
 
+// exec runs a statement of SQL.
+func (d *harness) exec(t *testing.T, sql string, args ...any) {
+	t.Helper()
+	d.write(t, func(tx *sqldb.Tx) error {
+		tx.Queue(sql, args...)
+		return nil
+	})
+}
+
 // actions are the audited actions, oldest first.
-func (d *desk) actions(t *testing.T) []string {
+func (d *harness) actions(t *testing.T) []string {
 	t.Helper()
 	l := audit.Log{DB: d.DB}
 	list, _, err := l.List(t.Context(), audit.Filter{}, paging.Page{Number: 1, Limit: 100, Order: paging.OldestFirst})
@@ -140,11 +150,19 @@ func TestCreate(t *testing.T) {
 	if _, err := d.Get(t.Context(), 99); !fault.Is(err, "unknown_user") || fault.Of(err).Kind != fault.Missing {
 		t.Errorf("Get of nobody: %v", err)
 	}
+	d.create(t, account.Person{ExternalID: "u-3"})
+	facts, err := sqldb.All(t.Context(), d.DB, sqldb.Value[string], `SELECT after FROM audit_entries ORDER BY id`)
+	if diff := cmp.Diff([]string{
+		`{"email":true,"external_id":true,"name":true,"operator":false,"role":""}`,
+		`{"email":false,"external_id":true,"name":false,"operator":false,"role":""}`,
+	}, facts); diff != "" || err != nil {
+		t.Errorf("audited facts: %v (-want +got):\n%s", err, diff)
+	}
 }
 
-// TestOnlyASCIIFolds: addresses that Unicode alone takes for one are two
-// accounts, or a mail server that keeps them apart would give one person's mail,
-// and so the account, to the other.
+// TestOnlyASCIIFolds checks that addresses that are equal only under Unicode folding are two
+// accounts. Otherwise a mail server that distinguishes them would give one person's emails, and so
+// the account, to the other.
 func TestOnlyASCIIFolds(t *testing.T) {
 	d := open(t)
 	kim := d.create(t, account.Person{Email: "kim@example.com"})
@@ -170,7 +188,7 @@ func TestFindFillsIn(t *testing.T) {
 	if got := d.create(t, account.Person{Email: "ANN@example.com", ExternalID: "u-1"}); got != byEmail {
 		t.Errorf("external id filled in: %+v, want %+v", got, byEmail)
 	}
-	// The address belongs to somebody else; it stays there.
+	// The address belongs to another user and stays there.
 	if got := d.create(t, account.Person{Email: "ann@example.com", ExternalID: "u-2"}); got != byID {
 		t.Errorf("an address that is taken: %+v, want %+v", got, byID)
 	}
@@ -201,6 +219,7 @@ func TestList(t *testing.T) {
 	}{
 		{"all", account.Filter{}, paging.First(), []int64{3, 2, 1}, false},
 		{"first page", account.Filter{}, paging.Page{Number: 1, Limit: 2}, []int64{3, 2}, true},
+		{"a whole page", account.Filter{}, paging.Page{Number: 1, Limit: 3}, []int64{3, 2, 1}, false},
 		{"second page", account.Filter{}, paging.Page{Number: 2, Limit: 2}, []int64{1}, false},
 		{"oldest first", account.Filter{}, paging.Page{Number: 1, Limit: 2, Order: paging.OldestFirst}, []int64{1, 2}, true},
 		{"by address", account.Filter{Email: "B@Example.com"}, paging.First(), []int64{2}, false},
@@ -220,6 +239,13 @@ func TestList(t *testing.T) {
 		if diff := cmp.Diff(c.want, got); diff != "" || more != c.more {
 			t.Errorf("%s: more %v, want %v; (-want +got):\n%s", c.name, more, c.more, diff)
 		}
+		if c.page.Number != 1 || c.page.Order == paging.OldestFirst {
+			continue
+		}
+		before, more, err := d.Before(t.Context(), c.filter, 0, int(c.page.Limit))
+		if err != nil || more != c.more || !slices.Equal(before, users) {
+			t.Errorf("%s: Before returns %+v, %v, %v", c.name, before, more, err)
+		}
 	}
 }
 
@@ -231,7 +257,7 @@ func TestErase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	password, err := d.NewPassword(t.Context(), "correct horse")
+	password, err := d.NewPassword(t.Context(), "", "correct horse")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +279,7 @@ func TestErase(t *testing.T) {
 		return u2
 	}
 	gone := noon.Add(time.Hour)
-	want := account.User{ID: u.ID, SessionEpoch: 1, CreatedAt: noon, UpdatedAt: gone, ErasedAt: gone}
+	want := account.User{ID: u.ID, SessionEpoch: 2, CreatedAt: noon, UpdatedAt: gone, ErasedAt: gone}
 	if got := erase(gone); got != want {
 		t.Errorf("erased: %+v, want %+v", got, want)
 	}
@@ -284,7 +310,7 @@ func TestErase(t *testing.T) {
 	}
 }
 
-// TestNothingPersonalInAudit makes sure that erasing is not undone by the log.
+// TestNothingPersonalInAudit checks that the audit does not undo an erasure.
 func TestNothingPersonalInAudit(t *testing.T) {
 	d := open(t)
 	u := d.create(t, account.Person{Email: "ann@example.com", Name: "Ann Lee", ExternalID: "u-1"})
@@ -342,10 +368,16 @@ func TestSetRole(t *testing.T) {
 			return err
 		})
 	}
+	// Nodes of an older release look at the column operator.
+	other := d.create(t, account.Person{Email: "buyer@example.com"})
+	old, err := sqldb.All(t.Context(), d.DB, sqldb.Value[int64], `SELECT id FROM users WHERE operator = TRUE`)
+	if err != nil || !slices.Equal(old, []int64{u.ID}) || other.Operator() {
+		t.Errorf("operators are %d, %v", old, err)
+	}
 	if got, err := d.Get(t.Context(), u.ID); !got.Operator() || err != nil {
 		t.Errorf("Get = %+v, %v", got, err)
 	}
-	if n := len(d.actions(t)); n != 2 {
-		t.Errorf("%d audit entries, want 2", n)
+	if n := len(d.actions(t)); n != 3 {
+		t.Errorf("%d audit entries, want 3", n)
 	}
 }

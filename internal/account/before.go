@@ -9,16 +9,17 @@ import (
 	"claviger/internal/validate"
 )
 
-// Before returns the users that fit f with a smaller id, newest first, and whether more
+// Before returns the users that match f and have a smaller id, newest first, and whether more
 // follow; 0 begins with the newest. It costs the same at any depth.
-func (b *Book) Before(ctx context.Context, f Filter, id int64, limit int) (users []User, more bool, err error) {
+func (b *Store) Before(ctx context.Context, f Filter, id int64, limit int) (users []User, more bool, err error) {
 	if id <= 0 {
 		id = math.MaxInt64
 	}
-	where, args := "", []any{id, limit + 1}
+	where := ""
+	args := []any{id, limit + 1}
 	add := func(column, value string) {
 		args = append(args, value)
-		// The second half lets the partial index on the column serve.
+		// The second half lets the database use the partial index on the column.
 		where += fmt.Sprintf(" AND %s = $%d AND %s <> ''", column, len(args), column)
 	}
 	if f.Email != "" {
@@ -27,7 +28,12 @@ func (b *Book) Before(ctx context.Context, f Filter, id int64, limit int) (users
 	if f.ExternalID != "" {
 		add("external_id", f.ExternalID)
 	}
-	users, err = sqldb.All(ctx, b.DB, scan, `SELECT `+columns+` FROM users WHERE id < $1`+where+` ORDER BY id DESC LIMIT $2`, args...)
+	users, err = sqldb.All(
+		ctx,
+		b.DB,
+		scan,
+		`SELECT `+columns+` FROM users WHERE id < $1`+where+` ORDER BY id DESC LIMIT $2`,
+		args...)
 	if err != nil {
 		return nil, false, fmt.Errorf("list users: %w", err)
 	}

@@ -1,6 +1,6 @@
 package account
 
-// The codes of this package's faults. Programs depend on them: they never change.
+// Codes of this package's faults. Programs depend on them, so they never change.
 const (
 	CodeEnrolmentOver      = "enrolment_over"
 	CodeFactorRequired     = "second_factor_required"
@@ -8,11 +8,14 @@ const (
 	CodeInvalidCredentials = "invalid_credentials"
 	CodeInvalidLink        = "invalid_link"
 	CodeInvalidToken       = "invalid_token"
+	codeInvitedAccount     = "invited_account"
 	CodeInvalidPasskey     = "invalid_passkey"
 	CodeLastAdmin          = "last_admin"
 	CodeLinkExpired        = "link_expired"
 	CodeLinkUsed           = "link_used"
+	CodeMemberAccount      = "member_account"
 	CodeNoFactor           = "no_second_factor"
+	CodeOperatorAccount    = "operator_account"
 	codeOperatorChanged    = "operator_changed"
 	CodePasskeyCloned      = "passkey_cloned"
 	CodeResetOver          = "reset_over"

@@ -11,7 +11,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// TestFindAtOnce names the same person 50 times at once, in several ways.
+// TestFindAtOnce names the same person 50 times concurrently, in several ways.
 func TestFindAtOnce(t *testing.T) {
 	for name, person := range map[string]func(i int) account.Person{
 		"by address":     func(int) account.Person { return account.Person{Email: "ann@example.com"} },
@@ -53,8 +53,8 @@ func TestFindAtOnce(t *testing.T) {
 	}
 }
 
-// TestFindBesideErase names a person while the user is being erased: whoever gets
-// a user gets one that is not erased when its transaction commits.
+// TestFindBesideErase names a person during the erasure of the user. Each user found is not erased
+// when the transaction commits.
 func TestFindBesideErase(t *testing.T) {
 	d := open(t)
 	ann := account.Person{Email: "ann@example.com"}
@@ -88,8 +88,8 @@ func TestFindBesideErase(t *testing.T) {
 	}
 }
 
-// TestFindTakenAtOnce gives one address to two users at once: one has it in the
-// end, and nobody sees an internal error.
+// TestFindTakenAtOnce gives one address to two users concurrently. One of them gets it, and there
+// is no internal error.
 func TestFindTakenAtOnce(t *testing.T) {
 	d := open(t)
 	for _, id := range []string{"u-1", "u-2"} {
@@ -111,7 +111,7 @@ func TestFindTakenAtOnce(t *testing.T) {
 	}
 }
 
-// TestUseLinkAtOnce uses one link 50 times at once.
+// TestUseLinkAtOnce uses one link 50 times concurrently.
 func TestUseLinkAtOnce(t *testing.T) {
 	d := open(t)
 	u := d.create(t, account.Person{Email: "ann@example.com"})
@@ -143,8 +143,7 @@ func TestUseLinkAtOnce(t *testing.T) {
 	}
 }
 
-// TestUseLinksAtOnce uses several links of one user at once: the first ends the
-// others.
+// TestUseLinksAtOnce uses several links of one user concurrently: the first ends the others.
 func TestUseLinksAtOnce(t *testing.T) {
 	d := open(t)
 	d.create(t, account.Person{Email: "ann@example.com"})

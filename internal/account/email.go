@@ -14,12 +14,12 @@ import (
 	"claviger/internal/validate"
 )
 
-// ForEmail is the purpose of a link that proves a new address of a user. It signs nobody in,
-// and counts only for the user who asked for it.
+// ForEmail is the purpose of a link that proves a new address of a user. It signs no one in, and
+// works only for that user.
 const ForEmail Purpose = "email"
 
-// Rename gives a user another name, or none.
-func (b *Book) Rename(ctx context.Context, by audit.Actor, userID int64, name string) (User, error) {
+// Rename changes or removes a user's name.
+func (b *Store) Rename(ctx context.Context, by audit.Actor, userID int64, name string) (User, error) {
 	name, err := validate.Name("name", name, 0, maxName)
 	if err != nil {
 		return User{}, err
@@ -35,10 +35,10 @@ func (b *Book) Rename(ctx context.Context, by audit.Actor, userID int64, name st
 	})
 }
 
-// AskEmail mails a link to a new address of a user, which becomes theirs when they open it;
-// see ConfirmEmail. If somebody else has the address, they are mailed that instead, and the
-// answer is the same: nobody learns here who has an account.
-func (b *Book) AskEmail(ctx context.Context, userID int64, email string) error {
+// AskEmail emails a link to a user's new address. The address becomes theirs when they open the
+// link; see ConfirmEmail. If another user has the address, that user is told instead. The answer is
+// the same, so it does not reveal accounts.
+func (b *Store) AskEmail(ctx context.Context, userID int64, email string) error {
 	email, err := validate.Email("email", email)
 	if err != nil {
 		return err
@@ -52,17 +52,22 @@ func (b *Book) AskEmail(ctx context.Context, userID int64, email string) error {
 		if validate.EmailKey(u.Email) == validate.EmailKey(email) {
 			return fault.Field("email", "is the address that you have.")
 		}
-		other, err := sqldb.One(ctx, tx, scan, `SELECT `+columns+` FROM users WHERE email_key = $1 AND email_key <> ''`, validate.EmailKey(email))
-		w := emailWords
-		switch {
-		case errors.Is(err, sqldb.ErrNone):
-			other = User{} // no name: what somebody typed must not reach others in our name
-		case err != nil:
+		other, err := sqldb.One(
+			ctx,
+			tx,
+			scan,
+			`SELECT `+columns+` FROM users WHERE email_key = $1 AND email_key <> ''`,
+			validate.EmailKey(email),
+		)
+		w := takenWords
+		if errors.Is(err, sqldb.ErrNone) {
+			w = emailWords // and no name: what somebody typed must not reach others in our name
+		} else if err != nil {
 			return err
-		default:
-			w = takenWords
 		}
-		other.ID, other.Email, other.PendingSince = u.ID, email, time.Time{}
+		other.ID = u.ID
+		other.Email = email
+		other.PendingSince = time.Time{}
 		_, err = b.post(ctx, tx, other, link{purpose: ForEmail, email: email}, w, now)
 		return err
 	})
@@ -72,9 +77,8 @@ func (b *Book) AskEmail(ctx context.Context, userID int64, email string) error {
 	return nil
 }
 
-// NewEmail returns the address that a link proves, for the user who asked for it. Its
-// faults are those of ConfirmEmail.
-func (b *Book) NewEmail(ctx context.Context, userID int64, token string) (string, error) {
+// NewEmail returns the address that a user's link proves. It has the same faults as ConfirmEmail.
+func (b *Store) NewEmail(ctx context.Context, userID int64, token string) (string, error) {
 	var l link
 	err := b.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		l, err = emailLink(ctx, tx, userID, token, b.Now())
@@ -88,41 +92,54 @@ func (b *Book) NewEmail(ctx context.Context, userID int64, token string) (string
 
 func emailLink(ctx context.Context, tx *sqldb.Tx, userID int64, token string, now time.Time) (link, error) {
 	l, err := anyLink(ctx, tx, token, now)
+	if err != nil && fault.Of(err) == nil {
+		return link{}, err
+	}
 	if l.userID != userID || l.purpose != ForEmail {
 		return link{}, invalidLink()
 	}
 	return l, err
 }
 
-// ConfirmEmail gives a user the address that a link proves. The old address is told, and
-// links that were mailed there end.
-func (b *Book) ConfirmEmail(ctx context.Context, by audit.Actor, userID int64, token string) (User, error) {
+// ConfirmEmail gives a user the address that a link proves, and notifies the old address. It ends
+// all unused links and all sessions, except those begun with the returned user.
+func (b *Store) ConfirmEmail(ctx context.Context, by audit.Actor, userID int64, token string) (User, error) {
 	return b.changeLogin(ctx, userID, "change an address", func(tx *sqldb.Tx, u *login, now time.Time) error {
 		l, err := emailLink(ctx, tx, userID, token, now)
 		if err != nil {
 			return err
 		}
 		old := u.User
-		_, err = tx.Exec(ctx, `UPDATE users SET email = $2, email_key = $3, proven_at = $4, updated_at = $4 WHERE id = $1`,
-			u.ID, l.email, validate.EmailKey(l.email), now)
+		u.endSessions(tx, now)
+		_, err = tx.Exec(
+			ctx,
+			`UPDATE users SET email = $2, email_key = $3, proven_at = $4, updated_at = $4, session_epoch = $5
+				WHERE id = $1`,
+			u.ID,
+			l.email,
+			validate.EmailKey(l.email),
+			now,
+			u.SessionEpoch,
+		)
 		if sqldb.IsDuplicate(err) {
 			return fault.New(fault.Conflict, codeUserConflict, "Another account has this address. Nothing was changed.")
 		}
 		if err != nil {
 			return err
 		}
-		u.Email, u.ProvenAt, u.UpdatedAt = l.email, now, now
+		u.Email = l.email
+		u.ProvenAt = now
+		u.UpdatedAt = now
 		tx.Queue(`UPDATE login_links SET used_at = $2, expires_at = $2 WHERE hash = $1`, secret.Hash(token), now)
-		tx.Queue(`UPDATE login_links SET expires_at = $2, name = '', password_hash = '', browser_hash = '' WHERE user_id = $1 AND used_at = 0 AND expires_at > $2`, u.ID, now)
 		audit.Record(tx, now, by, "user.email", subject(u.ID), nil, nil)
 		b.tellOldEmail(tx, old, by, now)
 		return nil
 	})
 }
 
-// tellOldEmail tells the address that a user had of the change. No record of mails to it
-// stays: an erasure of the user would not find it.
-func (b *Book) tellOldEmail(tx *sqldb.Tx, old User, by audit.Actor, at time.Time) {
+// tellOldEmail notifies a user's previous address of the change. No record of emails to it stays,
+// because an erasure of the user would not find it.
+func (b *Store) tellOldEmail(tx *sqldb.Tx, old User, by audit.Actor, at time.Time) {
 	mail.Erase(tx, old.Email)
 	if old.Email == "" || !b.Mail.Sends(mail.EmailChanged) {
 		return
@@ -145,6 +162,7 @@ func (b *Book) tellOldEmail(tx *sqldb.Tx, old User, by audit.Actor, at time.Time
 	}
 	text, html := b.Mail.Render(l)
 	b.Mail.Put(tx, mail.Message{
-		Kind: mail.EmailChanged, Cause: fmt.Sprintf("user %d at %d: email changed", old.ID, at.UnixNano()), To: old.Email, Subject: title, Text: text, HTML: html, Transient: true,
+		Kind: mail.EmailChanged, Cause: fmt.Sprintf("user %d at %d: email changed", old.ID, at.UnixNano()),
+		To: old.Email, Subject: title, Text: text, HTML: html, Transient: true,
 	}, at)
 }

@@ -11,10 +11,10 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Requirement says who must have a second factor to use the console.
+// Requirement defines the users that must have a second factor to use the console.
 type Requirement string
 
-// The requirements.
+// Requirements.
 const (
 	RequireNone      Requirement = "none"
 	RequireAdmins    Requirement = "admins"
@@ -33,20 +33,20 @@ func (r Requirement) Of(u User) bool {
 	return false
 }
 
-// Factors is what a user signs in with beside the password.
+// Factors are the ways to sign in that a user has besides the password.
 type Factors struct {
 	TOTP          bool      // one-time codes
 	TOTPSince     time.Time // zero without them
 	TOTPUsed      time.Time // zero: never, or without them
 	Passkeys      []Passkey // oldest first
-	RecoveryCodes int       // those that were not used
+	RecoveryCodes int       // unused ones
 }
 
 // Any reports whether there is a second factor.
 func (f Factors) Any() bool { return f.TOTP || len(f.Passkeys) > 0 }
 
 // Factors returns the second factors of a user.
-func (b *Book) Factors(ctx context.Context, userID int64) (Factors, error) {
+func (b *Store) Factors(ctx context.Context, userID int64) (Factors, error) {
 	var f Factors
 	err := b.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
 		f, err = factors(ctx, tx, userID)
@@ -63,20 +63,35 @@ func factors(ctx context.Context, tx *sqldb.Tx, userID int64) (Factors, error) {
 	t, err := sqldb.One(ctx, tx, scanTOTP, `SELECT `+totpColumns+` FROM totp_secrets WHERE user_id = $1`, userID)
 	switch {
 	case err == nil:
-		f.TOTP, f.TOTPSince, f.TOTPUsed = true, t.createdAt, t.usedAt
+		f.TOTP = true
+		f.TOTPSince = t.createdAt
+		f.TOTPUsed = t.usedAt
 	case !errors.Is(err, sqldb.ErrNone):
 		return Factors{}, err
 	}
 	if f.Passkeys, err = passkeys(ctx, tx, userID); err != nil {
 		return Factors{}, err
 	}
-	f.RecoveryCodes, err = sqldb.One(ctx, tx, sqldb.Value[int], `SELECT count(*) FROM recovery_codes WHERE user_id = $1 AND used_at = 0`, userID)
+	f.RecoveryCodes, err = sqldb.One(
+		ctx,
+		tx,
+		sqldb.Value[int],
+		`SELECT count(*) FROM recovery_codes WHERE user_id = $1 AND used_at = 0`,
+		userID,
+	)
 	return f, err
 }
 
-// gainFactor completes that a user got a second factor: sessions that were begun without
-// it end. With the first one come recovery codes, which are returned.
-func (b *Book) gainFactor(tx *sqldb.Tx, l *login, by audit.Actor, action string, told notice, at time.Time) (codes []string) {
+// gainFactor finishes adding a second factor: sessions begun without it end. The first factor comes
+// with recovery codes, which it returns.
+func (b *Store) gainFactor(
+	tx *sqldb.Tx,
+	l *login,
+	by audit.Actor,
+	action string,
+	told notice,
+	at time.Time,
+) (codes []string) {
 	if !l.SecondFactor {
 		codes = makeRecoveryCodes(tx, l.ID)
 	}
@@ -88,16 +103,23 @@ func (b *Book) gainFactor(tx *sqldb.Tx, l *login, by audit.Actor, action string,
 	return codes
 }
 
-// lostFactor is how the loss of a factor is recorded and told.
+// lostFactor describes the loss of a factor for the audit and the email.
 type lostFactor struct {
 	action string
 	facts  audit.Facts
 	told   notice
 }
 
-// loseFactor completes that a user gave one of their second factors up. The last one of
-// somebody who must have one is not given up; without any, recovery codes are of no use.
-func (b *Book) loseFactor(ctx context.Context, tx *sqldb.Tx, l *login, by audit.Actor, act lostFactor, at time.Time) error {
+// loseFactor finishes the removal of one of a user's second factors. Users that must have a factor
+// cannot remove their last one. Recovery codes are deleted with the last factor.
+func (b *Store) loseFactor(
+	ctx context.Context,
+	tx *sqldb.Tx,
+	l *login,
+	by audit.Actor,
+	act lostFactor,
+	at time.Time,
+) error {
 	left, err := factors(ctx, tx, l.ID)
 	if err != nil {
 		return err
@@ -117,10 +139,10 @@ func (b *Book) loseFactor(ctx context.Context, tx *sqldb.Tx, l *login, by audit.
 	return nil
 }
 
-// RemoveFactors removes a user's second factors and recovery codes, and ends all
-// sessions and the links that wait, in the caller's transaction. It is for somebody who
-// lost their factors and is known to whoever runs the service.
-func (b *Book) RemoveFactors(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, at time.Time) (User, error) {
+// RemoveFactors removes a user's second factors and recovery codes, and ends all sessions and
+// unused links, in the caller's transaction. It is for lost factors, after the operator has checked
+// the user's identity.
+func (b *Store) RemoveFactors(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, at time.Time) (User, error) {
 	l, err := lockLogin(ctx, tx, id)
 	if err != nil {
 		return User{}, err
@@ -130,14 +152,22 @@ func (b *Book) RemoveFactors(ctx context.Context, tx *sqldb.Tx, by audit.Actor, 
 	l.SecondFactor = false
 	l.endSessions(tx, at)
 	l.save(tx, at)
-	audit.Record(tx, at, by, "user.factors_remove", subject(id), audit.Facts{"second_factor": had}, audit.Facts{"second_factor": false})
+	audit.Record(
+		tx,
+		at,
+		by,
+		"user.factors_remove",
+		subject(id),
+		audit.Facts{"second_factor": had},
+		audit.Facts{"second_factor": false},
+	)
 	if had {
 		b.tell(tx, l.User, by, toldFactorsRemoved, at)
 	}
 	return l.User, nil
 }
 
-// deleteFactors queues that a user has no second factor and no recovery code.
+// deleteFactors queues the deletion of a user's second factors and recovery codes.
 func deleteFactors(tx *sqldb.Tx, userID int64) {
 	tx.Queue(`DELETE FROM totp_secrets WHERE user_id = $1`, userID)
 	tx.Queue(`DELETE FROM passkeys WHERE user_id = $1`, userID)

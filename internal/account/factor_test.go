@@ -2,6 +2,7 @@ package account_test
 
 import (
 	"encoding/base32"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -15,15 +16,15 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// code is the one-time code of a secret at the desk's time, and skew steps later.
-func (d *desk) code(t *testing.T, secret string, skew int) string {
+// code returns the one-time code of a secret, skew steps after the harness's time.
+func (d *harness) code(t *testing.T, secret string, skew int) string {
 	t.Helper()
 	return accounttest.Code(t, secret, d.now.Add(time.Duration(skew)*30*time.Second))
 }
 
-// enrolled is a user with a password and one-time codes, whose first code is used; the
-// clock is a minute later.
-func (d *desk) enrolled(t *testing.T, email string) (u account.User, secret string, codes []string) {
+// enrolled makes a user with a password and one-time codes, and uses the first code. The clock is a
+// minute later.
+func (d *harness) enrolled(t *testing.T, email string) (u account.User, secret string, codes []string) {
 	t.Helper()
 	u = d.withPassword(t, email, "correct horse")
 	e := d.EnrolTOTP(u)
@@ -47,7 +48,7 @@ func refused(t *testing.T, what string, err error, code string) {
 	}
 }
 
-// TestTOTPVectors are those of RFC 6238, appendix B, cut to six digits.
+// TestTOTPVectors uses the vectors of RFC 6238, appendix B, cut to six digits.
 func TestTOTPVectors(t *testing.T) {
 	secret := base32.StdEncoding.EncodeToString([]byte("12345678901234567890"))
 	for at, want := range map[int64]string{59: "287082", 1111111109: "081804", 1111111111: "050471", 1234567890: "005924", 20000000000: "353130"} {
@@ -81,8 +82,17 @@ func TestAddTOTP(t *testing.T) {
 	if err != nil || strings.Contains(stored, e.Secret) {
 		t.Errorf("stored as %q, %v", stored, err)
 	}
+	_, err = d.SecondStep(t.Context(), first(after), d.code(t, e.Secret, 0), account.Client{})
+	refused(t, "the code that proved the app", err, account.CodeInvalidCode)
 	late := d.EnrolTOTP(after)
-	d.now = d.now.Add(31 * time.Minute)
+	if len(e.Secret) != 32 || len(late.Secret) != 32 || late.Secret == e.Secret {
+		t.Errorf("secrets are %q and %q", e.Secret, late.Secret)
+	}
+	d.now = d.now.Add(30 * time.Minute)
+	if opened, err := d.OpenEnrolment(after, late.Sealed); err != nil || opened != late {
+		t.Errorf("in its last second: %+v, %v", opened, err)
+	}
+	d.now = d.now.Add(time.Second)
 	_, _, err = d.AddTOTP(t.Context(), by(u), u.ID, late.Sealed, d.code(t, late.Secret, 0))
 	refused(t, "after half an hour", err, account.CodeEnrolmentOver)
 }
@@ -119,8 +129,8 @@ func TestSecondStep(t *testing.T) {
 	}
 }
 
-// TestCodesAreBounded: right or wrong, after ten wrong ones no code is looked at for an
-// hour, of this account only.
+// TestCodesAreBounded checks that after ten wrong codes, an account's codes are refused for an
+// hour, even right ones. Other accounts are not affected.
 func TestCodesAreBounded(t *testing.T) {
 	d := open(t)
 	u, secret, codes := d.enrolled(t, "ann@example.com")
@@ -139,13 +149,16 @@ func TestCodesAreBounded(t *testing.T) {
 		t.Error(err)
 	}
 	d.now = d.now.Add(time.Hour)
-	for range 12 { // those that are right do not count
+	for range 12 { // right codes do not count
 		d.now = d.now.Add(time.Minute)
 		if _, err := d.SecondStep(t.Context(), first(u), d.code(t, secret, 0), account.Client{}); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
+
+// recoveryText is a recovery code: 80 random bits, five in each character.
+var recoveryText = regexp.MustCompile(`^[a-z2-7]{4}(-[a-z2-7]{4}){3}$`)
 
 func TestRecoveryCodes(t *testing.T) {
 	d := open(t)
@@ -167,6 +180,14 @@ func TestRecoveryCodes(t *testing.T) {
 	if err != nil || len(fresh) != 10 || slices.Contains(fresh, codes[1]) || after.SessionEpoch == u.SessionEpoch {
 		t.Fatalf("%q, %v", fresh, err)
 	}
+	for _, code := range fresh {
+		if !recoveryText.MatchString(code) {
+			t.Errorf("a recovery code is %q", code)
+		}
+	}
+	if !slices.Contains(d.actions(t), "user.recovery_codes user:1") {
+		t.Errorf("the audit has %q", d.actions(t))
+	}
 	refused(t, "an old one", step(after, codes[1]), account.CodeInvalidCode)
 	if err := step(after, fresh[1]); err != nil {
 		t.Error(err)
@@ -180,7 +201,7 @@ func TestRecoveryCodes(t *testing.T) {
 	refused(t, "without a second factor", err, account.CodeNoFactor)
 }
 
-// TestCodesAtOnce: of many who send one code at once, from several nodes, one gets in.
+// TestCodesAtOnce checks that one code, sent many times concurrently to several nodes, works once.
 func TestCodesAtOnce(t *testing.T) {
 	d := open(t)
 	u, secret, codes := d.enrolled(t, "ann@example.com")
@@ -189,7 +210,7 @@ func TestCodesAtOnce(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range results {
 			wg.Go(func() {
-				node := &account.Book{DB: d.DB, Now: d.Now, Sealer: d.Sealer}
+				node := &account.Store{DB: d.DB, Now: d.Now, Sealer: d.Sealer}
 				_, results[i] = node.SecondStep(t.Context(), first(u), typed, account.Client{})
 			})
 		}
@@ -210,10 +231,7 @@ func TestCodesAtOnce(t *testing.T) {
 func TestRemoveTOTP(t *testing.T) {
 	d := open(t)
 	u, secret, codes := d.enrolled(t, "ann@example.com")
-	d.write(t, func(tx *sqldb.Tx) error {
-		_, err := account.SetRole(t.Context(), tx, operator, u.ID, account.RoleAdmin, d.now)
-		return err
-	})
+	u = d.setRole(t, u.ID, account.RoleAdmin)
 	d.Require = account.RequireAdmins
 	_, err := d.RemoveTOTP(t.Context(), by(u), u.ID)
 	refused(t, "the last one of an admin", err, account.CodeFactorRequired)
@@ -225,6 +243,61 @@ func TestRemoveTOTP(t *testing.T) {
 	for _, typed := range []string{d.code(t, secret, 0), codes[0]} {
 		_, err := d.SecondStep(t.Context(), first(after), typed, account.Client{})
 		refused(t, "a code afterwards", err, account.CodeInvalidCode)
+	}
+}
+
+// TestBrokenSecret: a secret of one-time codes that cannot be read lets nobody in. Without
+// one, anyone could compute the codes.
+func TestBrokenSecret(t *testing.T) {
+	d := open(t)
+	u, _, _ := d.enrolled(t, "ann@example.com")
+	for name, sealed := range map[string]string{
+		"sealed for someone else": d.Sealer.Seal("totp of user 99", "GEZDGNBVGY3TQOJQ"),
+		"not sealed":              "GEZDGNBVGY3TQOJQ",
+		"not a secret":            d.Sealer.Seal("totp of user 1", "1"),
+	} {
+		d.exec(t, `UPDATE totp_secrets SET sealed = $1, last_step = 0`, sealed)
+		for _, secret := range []string{"", "GEZDGNBVGY3TQOJQ"} {
+			_, err := d.SecondStep(t.Context(), first(u), d.code(t, secret, 0), account.Client{})
+			if err == nil || fault.Of(err) != nil {
+				t.Errorf("%s, a code of the secret %q: %v", name, secret, err)
+			}
+		}
+	}
+}
+
+// TestRemoveNoTOTP: removing one-time codes that a user does not have changes nothing.
+func TestRemoveNoTOTP(t *testing.T) {
+	d := open(t)
+	u, _ := d.passkey(t, "ann@example.com", 0)
+	before := d.everything(t)
+	if after, err := d.RemoveTOTP(t.Context(), by(u), u.ID); err != nil || after != u || d.everything(t) != before {
+		t.Errorf("%+v, %v, changed to %s", after, err, d.everything(t))
+	}
+}
+
+// TestFactorsLeft: someone with two factors loses one and keeps the other, with the recovery
+// codes, also if the role needs one. Sessions end with each.
+func TestFactorsLeft(t *testing.T) {
+	for name, remove := range map[string]func(*harness, account.User) (account.User, error){
+		"the codes": func(d *harness, u account.User) (account.User, error) {
+			return d.RemoveTOTP(t.Context(), by(u), u.ID)
+		},
+		"the passkey": func(d *harness, u account.User) (account.User, error) {
+			return d.RemovePasskey(t.Context(), by(u), u.ID, 1)
+		},
+	} {
+		s := secure(t)
+		s.Require = account.RequireOperators
+		u := s.setRole(t, s.user.ID, account.RoleViewer)
+		after, err := remove(s.harness, u)
+		if err != nil || !after.SecondFactor || after.SessionEpoch == u.SessionEpoch {
+			t.Errorf("without %s: %+v, %v", name, after, err)
+		}
+		f, err := s.Factors(t.Context(), u.ID)
+		if err != nil || !f.Any() || f.TOTP == (len(f.Passkeys) == 1) || f.RecoveryCodes != 10 {
+			t.Errorf("without %s: %+v, %v", name, f, err)
+		}
 	}
 }
 
@@ -251,9 +324,15 @@ func TestRemoveFactors(t *testing.T) {
 	}
 	_, err = d.UseLink(t.Context(), token(t, link), "", "")
 	refused(t, "a link from before", err, account.CodeLinkExpired)
-	if got := d.actions(t); !slices.Contains(got, "user.factors_remove user:1") {
-		t.Errorf("audited: %q", got)
+	got, err := sqldb.All(t.Context(), d.DB, sqldb.Value[string],
+		`SELECT subject || before || after FROM audit_entries WHERE action = 'user.factors_remove'`)
+	if want := []string{`user:1{"second_factor":true}{"second_factor":false}`}; err != nil || !slices.Equal(got, want) {
+		t.Errorf("audited: %q, %v", got, err)
 	}
+	err = d.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+		return errorOf(d.RemoveFactors(t.Context(), tx, operator, 999, d.now))
+	})
+	refused(t, "the factors of nobody", err, account.CodeUnknownUser)
 }
 
 func TestEraseRemovesFactors(t *testing.T) {

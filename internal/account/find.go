@@ -13,11 +13,10 @@ import (
 	"claviger/internal/validate"
 )
 
-// Find returns the user that a person is, and makes one if there is none. The
-// external id decides first, then the email address (letter case aside). What
-// the user lacks of the two is filled in; what it has is never changed, so that
-// no purchase moves an account to another address. Callers who name the same
-// person at the same time get the same user.
+// Find returns the user of a person, and makes one if there is none. The external id decides first,
+// then the email address (case-insensitive). Find fills in a missing external id or address but
+// never changes an existing one, so that no purchase moves an account to another address.
+// Concurrent callers who name the same person get the same user.
 func Find(ctx context.Context, tx *sqldb.Tx, p Person, at time.Time) (User, error) {
 	u, _, _, err := find(ctx, tx, p, at)
 	if err == nil {
@@ -34,7 +33,7 @@ func find(ctx context.Context, tx *sqldb.Tx, p Person, at time.Time) (u User, cr
 	return list[0].User, list[0].created, list[0].changed, list[0].Err
 }
 
-// settle notes that a user is known by more than a sign-up.
+// settle records that the user is more than a sign-up.
 func (u *User) settle(tx *sqldb.Tx) {
 	if !u.PendingSince.IsZero() {
 		u.PendingSince = time.Time{}
@@ -42,7 +41,7 @@ func (u *User) settle(tx *sqldb.Tx) {
 	}
 }
 
-// Found is the user that a person is, or why there is none.
+// Found is the user of a person, or the reason that there is none.
 type Found struct {
 	User    User
 	Err     error
@@ -50,27 +49,25 @@ type Found struct {
 	changed bool
 }
 
-// Finder finds and makes users for several persons in one transaction.
+// Finder finds and makes the users of several persons in one transaction.
 type Finder struct {
 	tx     *sqldb.Tx
 	queued *sqldb.Result[User]
-	// The users that were read or made, by external id and by the key of the address.
+	// Users read or made so far, by external id and by the key of the address.
 	byExternal, byEmail map[string]*User
 }
 
-// QueueFinder queues the query for the users that persons are known as, so that it shares
-// a round trip with the queries queued beside it. Their rows are locked for the rest of
-// the transaction, in the order of their ids: nobody erases a user to whom something is
-// being sold.
+// QueueFinder queues the query for the existing users of persons, so that it shares a round trip
+// with other queued queries. It locks their rows for the rest of the transaction, in order of id,
+// so that no user is erased during a sale to them.
 func QueueFinder(tx *sqldb.Tx, persons ...Person) *Finder {
 	f := &Finder{tx: tx, byExternal: map[string]*User{}, byEmail: map[string]*User{}}
 	f.look(persons)
 	return f
 }
 
-// look queues the query for the users with the external id or address of a person: two
-// for one person when those belong to different users. Erased users have neither. Who is
-// not acceptable is not looked up: find refuses them.
+// look queues the query for the users with the external id or address of a person. One person can
+// match two users. Erased users have neither. Invalid persons are not looked up: find refuses them.
 func (f *Finder) look(persons []Person) {
 	var externals, emails []string
 	for _, p := range persons {
@@ -88,14 +85,14 @@ func (f *Finder) look(persons []Person) {
 	if externals == nil && emails == nil {
 		return
 	}
-	// Two selects and not one with OR: each is served by its partial index. The
-	// condition on erased_at is looked at again after a wait for the row.
+	// Two selects instead of one with OR, so that each uses its partial index. The condition on
+	// erased_at is evaluated again after a wait for the row.
 	f.queued = sqldb.QueueQuery(f.tx, scan, `SELECT `+columns+` FROM users WHERE erased_at = 0 AND id IN (
 			SELECT id FROM users WHERE external_id = ANY($1) AND external_id <> ''
-			UNION SELECT id FROM users WHERE email_key = ANY($2) AND email_key <> '') ORDER BY id`+f.tx.ForUpdate(), externals, emails)
+			UNION SELECT id FROM users WHERE email_key = ANY($2) AND email_key <> '') ORDER BY id`+f.tx.ForUpdate, externals, emails)
 }
 
-// know waits for the users that were asked for.
+// know waits for the queued query and adds its users.
 func (f *Finder) know(ctx context.Context) error {
 	if f.queued == nil {
 		return nil
@@ -120,9 +117,9 @@ func (f *Finder) add(u *User) {
 	}
 }
 
-// Find returns the user of each person, in their order, as if Find were called for one
-// after the other; see there. Each is one of those that the Finder was made for. After
-// an error the transaction must be undone.
+// Find returns the user of each person, in order, as if the function Find were called for one after
+// the other. The Finder must have been made for all of them. After an error the transaction must be
+// rolled back.
 func (f *Finder) Find(ctx context.Context, at time.Time, persons ...Person) ([]Found, error) {
 	list, err := f.find(ctx, at, persons...)
 	for i := range list {
@@ -133,16 +130,19 @@ func (f *Finder) Find(ctx context.Context, at time.Time, persons ...Person) ([]F
 	return list, err
 }
 
-// tries bounds how often a Finder looks again after another transaction was faster.
+// tries limits how often a Finder looks again after it lost a race to another transaction.
 const tries = 4
 
 func (f *Finder) find(ctx context.Context, at time.Time, persons ...Person) ([]Found, error) {
-	list, persons := make([]Found, len(persons)), slices.Clone(persons)
-	open := make([]int, 0, len(persons)) // those without a user
+	list := make([]Found, len(persons))
+	persons = slices.Clone(persons)
+	open := make([]int, 0, len(persons)) // persons without a user
 	for i := range persons {
 		p, err := persons[i].checked()
-		if list[i].Err = err; err == nil {
-			persons[i], open = p, append(open, i)
+		list[i].Err = err
+		if err == nil {
+			persons[i] = p
+			open = append(open, i)
 		}
 	}
 	for lost := 0; lost < tries; {
@@ -165,19 +165,22 @@ func (f *Finder) find(ctx context.Context, at time.Time, persons ...Person) ([]F
 		}
 	}
 	for _, i := range open {
-		list[i].Err = conflict("The user was changed by several requests at once; repeat the request.")
+		list[i].Err = conflict("Several requests changed the user at the same time. Repeat the request.")
 	}
 	return list, nil
 }
 
-// match gives persons the users that are known, in their order. It returns who is to be
-// made, and who must wait for them: whoever has an address or an external id in common
-// with one before who has no user yet.
-func (f *Finder) match(ctx context.Context, at time.Time, persons []Person, list []Found, open []int) (fresh, rest []int, err error) {
-	taken := map[string]bool{} // the names of both
+// match assigns known users to persons, in order. It returns the persons to create as fresh.
+// Persons that share an address or an external id with an earlier one without a user are returned
+// as rest: they wait for it.
+func (f *Finder) match(
+	ctx context.Context, at time.Time, persons []Person, list []Found, open []int,
+) (fresh, rest []int, err error) {
+	taken := map[string]bool{} // keys of the persons in fresh and rest
 	for _, i := range open {
 		p := persons[i]
-		u, other := f.byExternal[p.ExternalID], f.byEmail[validate.EmailKey(p.Email)]
+		u := f.byExternal[p.ExternalID]
+		other := f.byEmail[validate.EmailKey(p.Email)]
 		if u == nil {
 			u = other
 		}
@@ -201,9 +204,9 @@ func (f *Finder) match(ctx context.Context, at time.Time, persons []Person, list
 	return fresh, rest, nil
 }
 
-// Names are what the person may have in common with a user: no two users do.
+// Names returns the keys by which a person can match a user. No two users share one.
 func (p Person) Names() []string {
-	p, _ = p.checked() // who is not acceptable is refused elsewhere
+	p, _ = p.checked() // invalid persons are refused elsewhere
 	return p.names()
 }
 
@@ -218,15 +221,20 @@ func (p Person) names() []string {
 	return names
 }
 
-// complete fills in what the user lacks and the person has. taken says that the
-// person's address belongs to somebody else: then it stays there. A refusal changes
-// nothing; after an error the transaction is lost.
-func (f *Finder) complete(ctx context.Context, u *User, p Person, taken bool, at time.Time) (changed bool, refusal, err error) {
+// complete fills in the user's missing external id or address from the person. If taken, the
+// person's address belongs to another user and stays there. Users with a role or a second factor
+// never get an address this way, because an address is a way to sign in. A refusal changes nothing;
+// after an error the transaction is lost.
+func (f *Finder) complete(
+	ctx context.Context, u *User, p Person, taken bool, at time.Time,
+) (changed bool, refusal, err error) {
 	if p.ExternalID != "" && u.ExternalID != "" && u.ExternalID != p.ExternalID {
-		return false, conflict("A user with this email address has another external_id; send that one, or leave external_id out."), nil
+		return false, conflict(
+			"A user with this email address has another external_id; send that one, or leave external_id out.",
+		), nil
 	}
 	needsID := u.ExternalID == "" && p.ExternalID != ""
-	needsEmail := u.Email == "" && p.Email != "" && !taken
+	needsEmail := u.Email == "" && p.Email != "" && !taken && !u.Operator() && !u.SecondFactor
 	if !needsID && !needsEmail {
 		return false, nil, nil
 	}
@@ -238,10 +246,13 @@ func (f *Finder) complete(ctx context.Context, u *User, p Person, taken bool, at
 	}
 	u.UpdatedAt = at
 	f.add(u)
-	_, err = f.tx.Exec(ctx, `UPDATE users SET email = $2, email_key = $3, external_id = $4, updated_at = $5 WHERE id = $1`,
+	_, err = f.tx.Exec(ctx,
+		`UPDATE users SET email = $2, email_key = $3, external_id = $4, updated_at = $5 WHERE id = $1`,
 		u.ID, u.Email, validate.EmailKey(u.Email), u.ExternalID, at)
 	if sqldb.IsDuplicate(err) {
-		return false, nil, conflict("Another request took this email address or external_id at the same time; repeat the request.")
+		return false, nil, conflict(
+			"Another request took this email address or external_id at the same time; repeat the request.",
+		)
 	}
 	if err != nil {
 		return false, nil, fmt.Errorf("complete a user: %w", err)
@@ -249,22 +260,35 @@ func (f *Finder) complete(ctx context.Context, u *User, p Person, taken bool, at
 	return true, nil, nil
 }
 
-// insert makes users for persons and returns for whom it could not: another transaction
-// has just made them, and they are looked for. The rows go in in the order of addresses,
-// so that two transactions that make the same users wait for one another only in one
-// direction.
-func (f *Finder) insert(ctx context.Context, at time.Time, persons []Person, list []Found, fresh []int) (missed []int, err error) {
+// insert makes users for persons. It returns the persons that another transaction has just created,
+// and looks them up again. Rows are inserted in the order of addresses, so that two transactions
+// that make the same users cannot deadlock.
+func (f *Finder) insert(
+	ctx context.Context, at time.Time, persons []Person, list []Found, fresh []int,
+) (missed []int, err error) {
 	slices.SortFunc(fresh, func(a, b int) int {
-		p, q := persons[a], persons[b]
-		return cmp.Or(strings.Compare(validate.EmailKey(p.Email), validate.EmailKey(q.Email)), strings.Compare(p.ExternalID, q.ExternalID))
+		p := persons[a]
+		q := persons[b]
+		return cmp.Or(
+			strings.Compare(validate.EmailKey(p.Email), validate.EmailKey(q.Email)),
+			strings.Compare(p.ExternalID, q.ExternalID),
+		)
 	})
 	rows := make([][]any, len(fresh))
 	for n, i := range fresh {
 		p := persons[i]
-		rows[n] = []any{p.Email, validate.EmailKey(p.Email), p.Name, p.ExternalID, false, "", time.Time{}, at, at, time.Time{}}
+		rows[n] = []any{
+			p.Email, validate.EmailKey(p.Email), p.Name, p.ExternalID, false, "",
+			time.Time{},
+			at, at,
+			time.Time{},
+		}
 	}
 	made, err := sqldb.InsertNew(f.tx, scan, "users",
-		[]string{"email", "email_key", "name", "external_id", "operator", "password_hash", "proven_at", "created_at", "updated_at", "erased_at"},
+		[]string{
+			"email", "email_key", "name", "external_id", "operator", "password_hash", "proven_at",
+			"created_at", "updated_at", "erased_at",
+		},
 		rows, columns).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("create users: %w", err)
@@ -279,10 +303,12 @@ func (f *Finder) insert(ctx context.Context, at time.Time, persons []Person, lis
 			u = f.byExternal[persons[i].ExternalID]
 		}
 		if u == nil {
-			missed, lost = append(missed, i), append(lost, persons[i])
+			missed = append(missed, i)
+			lost = append(lost, persons[i])
 			continue
 		}
-		list[i].User, list[i].created = *u, true
+		list[i].User = *u
+		list[i].created = true
 	}
 	if len(lost) > 0 {
 		f.look(lost)

@@ -11,21 +11,19 @@ import (
 	"claviger/internal/fault"
 )
 
-// Client is who waits to have a password hashed.
+// Client is a client that waits for a password to be hashed.
 type Client struct {
-	// Known says that it is signed in, or comes with a browser that was signed in
-	// before.
+	// Known is true if it is signed in, or its browser was signed in before.
 	Known bool
-	// From is its address. When too many strangers wait, one of the most crowded
-	// network gives way.
+	// From is its IP address. When too many strangers wait, one of the most crowded network gives
+	// way.
 	From netip.Addr
-	// Address is the same as the audit keeps it.
+	// Address is the same address in the form that the audit stores.
 	Address string
 }
 
-// lane is one of the two queues. Who is known goes first, and strangers never use
-// the last slot: however many of them come, who is known waits for others who are
-// known, and for nobody else.
+// lane is one of the two queues. Known clients have priority, and one slot is reserved for them:
+// they never wait for strangers.
 type lane int
 
 const (
@@ -40,32 +38,36 @@ func (c Client) lane() lane {
 	return strangers
 }
 
-// queue bounds how many passwords are hashed at once, and so the memory and the
-// time that signing in can take, and how many wait for it. Whoever finds the queue
-// full is refused at once: a wait of a minute serves nobody.
+// queue limits how many passwords are hashed concurrently, and how many clients wait. This bounds
+// the memory and time that signing in can take. A full queue refuses immediately, because a wait of
+// a minute helps no one.
 type queue struct {
-	slots   int    // passwords hashed at once
-	waiting [2]int // how many may wait, by lane
+	slots   int    // passwords hashed concurrently
+	waiting [2]int // most waiters, by lane
 
 	mu      sync.Mutex
 	used    [2]int       // slots in use, by lane; guarded by mu
 	waiters [2][]*waiter // by lane, the next one first; guarded by mu
 }
 
-// waiter is somebody who waits for a slot.
+// waiter is a client that waits for a slot.
 type waiter struct {
 	from    netip.Addr
 	turn    chan struct{} // closed when the wait is over
-	refused bool          // set before: no slot, others needed the place
+	refused bool          // set before turn is closed: others needed the place
 }
 
-// hashing is the queue of this process. One hash takes about 35 ms, so a stranger
-// waits for some 300 ms.
+// hashing is the queue of this process. One hash takes about 35 ms, so a stranger waits for about
+// 300 ms.
 var hashing = &queue{slots: 2, waiting: [2]int{strangers: 8, known: 64}}
 
-// errBusy is the refusal of a queue that is full.
+// errBusy returns the fault of a full queue.
 func errBusy() error {
-	f := fault.New(fault.Busy, CodeSignInBusy, "Too many people are signing in just now. Nothing is lost: try again in a few seconds.")
+	f := fault.New(
+		fault.Busy,
+		CodeSignInBusy,
+		"Too many people are signing in just now. Nothing is lost: try again in a few seconds.",
+	)
 	f.After = 2 * time.Second
 	return f
 }
@@ -76,11 +78,11 @@ func hashed[T any](ctx context.Context, q *queue, c Client, f func() (T, error))
 		var zero T
 		return zero, err
 	}
-	defer q.leave(c.lane())
+	defer q.handOn(c.lane())
 	return f()
 }
 
-// enter takes a slot, and waits for one if need be.
+// enter takes a slot, and waits for one if necessary.
 func (q *queue) enter(ctx context.Context, c Client) error {
 	in := c.lane()
 	w := &waiter{from: c.From, turn: make(chan struct{})}
@@ -105,7 +107,7 @@ func (q *queue) enter(ctx context.Context, c Client) error {
 	return fmt.Errorf("wait to hash a password: %w", context.Cause(ctx))
 }
 
-// join takes a slot at once, and is served then, or a place among those who wait.
+// join takes a free slot and reports served, or adds w to the waiters.
 func (q *queue) join(in lane, w *waiter) (served bool, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -115,13 +117,13 @@ func (q *queue) join(in lane, w *waiter) (served bool, err error) {
 		return true, nil
 	}
 	if len(list) >= q.waiting[in] {
-		first, last := crowded(list, w.from)
+		first, last := largestNetwork(list, w.from)
 		if last < 0 {
 			return false, errBusy()
 		}
 		list[last].refused = true
 		close(list[last].turn)
-		// Before the crowd, or whoever is not of it would wait for all of it.
+		// Insert before these waiters: clients of other networks must not wait for all of it.
 		q.waiters[in] = slices.Insert(slices.Delete(list, last, last+1), first, w)
 		return false, nil
 	}
@@ -129,47 +131,49 @@ func (q *queue) join(in lane, w *waiter) (served bool, err error) {
 	return false, nil
 }
 
-// networkBits are the sizes of the networks that are compared, of IPv4 and IPv6:
-// first one family with the other, then ever smaller networks.
+// networkBits are the sizes of the compared networks, for IPv4 and IPv6. The first entry compares
+// the two families; then the networks get smaller.
 var networkBits = [][2]int{{0, 0}, {8, 16}, {16, 32}, {24, 48}, {32, 56}, {32, 64}}
 
-// crowded returns the first and the last one in list of the largest network, if it
-// has more of them than the newcomer's own: the last one gives way. It is -1 when
-// there is none, and the newcomer has to go.
-func crowded(list []*waiter, from netip.Addr) (first, last int) {
+// largestNetwork returns the first and last waiters of the largest network, if it has more waiters than
+// the newcomer's own. The last one gives way. If there is no such network, it returns -1 and the
+// newcomer is refused.
+func largestNetwork(list []*waiter, from netip.Addr) (first, last int) {
 	among := make([]int, len(list))
 	for i := range list {
 		among[i] = i
 	}
 	for _, bits := range networkBits {
 		own := network(from, bits)
-		of, largest := map[netip.Prefix][]int{}, own
+		of := map[netip.Prefix][]int{}
+		largest := own
 		for _, i := range among {
 			n := network(list[i].from, bits)
-			if of[n] = append(of[n], i); len(of[n]) > len(of[largest]) {
+			of[n] = append(of[n], i)
+			if len(of[n]) > len(of[largest]) {
 				largest = n
 			}
 		}
-		if crowd := of[largest]; len(crowd) > len(of[own])+1 {
-			return crowd[0], crowd[len(crowd)-1]
+		if waiting := of[largest]; len(waiting) > len(of[own])+1 {
+			return waiting[0], waiting[len(waiting)-1]
 		}
 		among = slices.DeleteFunc(among, func(i int) bool { return network(list[i].from, bits) != own })
 	}
 	return -1, -1
 }
 
-// network is the network of an address that is that large.
+// network returns the network of an address with the size for its family.
 func network(addr netip.Addr, bits [2]int) netip.Prefix {
 	size := bits[1]
 	if addr = addr.Unmap(); addr.Is4() {
 		size = bits[0]
 	}
-	p, _ := addr.Prefix(size) // the zero one for no address
+	p, _ := addr.Prefix(size) // the zero prefix if there is no address
 	return p
 }
 
-// leave gives a slot back.
-func (q *queue) leave(in lane) {
+// handOn gives a slot back.
+func (q *queue) handOn(in lane) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.release(in)
@@ -183,8 +187,8 @@ func (q *queue) free(in lane) bool {
 	return q.used[strangers]+q.used[known] < q.slots
 }
 
-// release gives a slot of a lane to those who wait, those who are known first. The
-// lock is held.
+// release frees a slot of a lane and gives free slots to waiters, known ones first. The lock is
+// held.
 func (q *queue) release(in lane) {
 	q.used[in]--
 	for _, next := range []lane{known, strangers} {

@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"claviger/internal/audit"
 	"claviger/internal/fault"
+	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestQueue: strangers fill their part of the queue and no more; those beyond it are
-// refused at once, and somebody who is known does not wait for any of them.
+// TestQueue checks that strangers fill only their part of the queue. The queue refuses the rest
+// immediately, and known clients wait for none of them.
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{slots: 2, waiting: [2]int{strangers: 3, known: 2}}
@@ -60,7 +64,7 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// TestQueueOrder: a slot that is given back goes to those who are known first.
+// TestQueueOrder checks that a free slot goes to known clients first.
 func TestQueueOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{slots: 2, waiting: [2]int{strangers: 9, known: 9}}
@@ -79,19 +83,19 @@ func TestQueueOrder(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		q.leave(strangers)
+		q.handOn(strangers)
 		synctest.Wait()
 		for i, want := range []bool{true, true, false, false} {
 			if got := <-order; got != want {
 				t.Errorf("turn %d is of somebody known: %t, want %t", i, got, want)
 			}
 		}
-		q.leave(known)
+		q.handOn(known)
 	})
 }
 
-// TestCrowded: the newcomer of a smaller network takes the place of one of the
-// largest, and one of the largest itself takes nobody's.
+// TestCrowded checks that a newcomer from a smaller network takes the place of a waiter from the
+// largest. A newcomer from the largest takes no place.
 func TestCrowded(t *testing.T) {
 	for name, tt := range map[string]struct {
 		waiting []string
@@ -118,7 +122,7 @@ func TestCrowded(t *testing.T) {
 				addr, _ := netip.ParseAddr(text)
 				list = append(list, &waiter{from: addr})
 			}
-			first, last := crowded(list, netip.MustParseAddr(tt.from))
+			first, last := largestNetwork(list, netip.MustParseAddr(tt.from))
 			if last != tt.want || first > last || (first < 0) != (last < 0) {
 				t.Errorf("number %d gives way, want %d; the first of its network is %d", last, tt.want, first)
 			}
@@ -126,7 +130,7 @@ func TestCrowded(t *testing.T) {
 	}
 }
 
-// TestQueueGivesWay: a crowd that keeps the queue full does not keep others out.
+// TestQueueGivesWay checks that a crowd that fills the queue does not keep others out.
 func TestQueueGivesWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{slots: 2, waiting: [2]int{strangers: 3, known: 2}}
@@ -142,18 +146,18 @@ func TestQueueGivesWay(t *testing.T) {
 		if err := <-crowd; !fault.Is(err, "sign_in_busy") {
 			t.Errorf("one of the crowd got %v", err)
 		}
-		q.leave(strangers)
-		if err := <-honest; err != nil { // who is the next one served, before the crowd
+		q.handOn(strangers)
+		if err := <-honest; err != nil { // served next, before the crowd
 			t.Errorf("the honest one got %v", err)
 		}
-		for range 3 { // it, and two of the crowd
+		for range 3 { // honest and two of the crowd
 			synctest.Wait()
-			q.leave(strangers)
+			q.handOn(strangers)
 		}
 	})
 }
 
-// TestQueueLeft: somebody who leaves takes no slot along.
+// TestQueueLeft checks that a client that stops waiting leaves no slot in use.
 func TestQueueLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{slots: 1, waiting: [2]int{strangers: 9, known: 9}}
@@ -168,9 +172,97 @@ func TestQueueLeft(t *testing.T) {
 		if err := <-left; !errors.Is(err, context.Canceled) {
 			t.Errorf("who left got %v", err)
 		}
-		q.leave(strangers)
+		q.handOn(strangers)
 		if err := q.enter(t.Context(), Client{}); err != nil || q.used[strangers] != 1 {
 			t.Errorf("the next one: %v, %v in use", err, q.used)
 		}
 	})
+}
+
+// TestKnownNeedNoStrangers: people who are signed in choose and confirm a password while
+// strangers use up all that they may.
+func TestKnownNeedNoStrangers(t *testing.T) {
+	all := hashing
+	hashing = &queue{slots: 2, waiting: [2]int{strangers: 0, known: 1}}
+	t.Cleanup(func() { hashing = all })
+	if err := hashing.enter(t.Context(), Client{}); err != nil {
+		t.Fatal(err)
+	}
+	now := func() time.Time { return time.Unix(1, 0) }
+	b := &Store{DB: sqldbtest.Open(t), Now: now, HashCost: HashCost{KiB: 8, Passes: 1}}
+	by := audit.System("test")
+	u, _, err := b.Create(t.Context(), by, Person{Email: "ann@example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = b.ChangePassword(t.Context(), by, u.ID, "", "correct horse")
+	confirmed := b.ConfirmPassword(t.Context(), by, u.ID, "correct horse")
+	if err != nil || confirmed != nil {
+		t.Errorf("chosen: %v, confirmed: %v", err, confirmed)
+	}
+	if _, err := b.SignIn(t.Context(), u.Email, "correct horse", Client{}); !fault.Is(err, CodeSignInBusy) {
+		t.Errorf("a stranger: %v", err)
+	}
+}
+
+// TestQueueLeftBehindOthers: somebody who leaves gives no slot to those before them.
+func TestQueueLeftBehindOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := &queue{slots: 1, waiting: [2]int{strangers: 9, known: 9}}
+		if err := q.enter(t.Context(), Client{}); err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan error, 1)
+		go func() { served <- q.enter(t.Context(), Client{}) }()
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() { left <- q.enter(ctx, Client{}) }()
+		synctest.Wait()
+		cancel()
+		<-left
+		synctest.Wait()
+		if len(served) != 0 || len(q.waiters[strangers]) != 1 {
+			t.Errorf("%d were served, %d wait", len(served), len(q.waiters[strangers]))
+		}
+		q.handOn(strangers)
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestQueueLeftWithSlot: the slot of somebody who leaves at the moment when it comes is free
+// again. Either may be noticed first.
+func TestQueueLeftWithSlot(t *testing.T) {
+	q := &queue{slots: 1, waiting: [2]int{strangers: 1, known: 1}}
+	for range 200 {
+		if err := q.enter(t.Context(), Client{}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() { left <- q.enter(ctx, Client{}) }()
+		for q.waits(strangers) == 0 {
+			runtime.Gosched()
+		}
+		q.mu.Lock()
+		cancel()
+		runtime.Gosched()
+		q.release(strangers)
+		q.mu.Unlock()
+		if err := <-left; err == nil {
+			q.handOn(strangers)
+		}
+		if q.used[strangers] != 0 {
+			t.Fatalf("%d slots are in use, and nobody is there", q.used[strangers])
+		}
+	}
+}
+
+// waits is how many wait in a lane.
+func (q *queue) waits(in lane) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiters[in])
 }

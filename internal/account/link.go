@@ -17,33 +17,37 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Purpose is what a link is for. Each signs its holder in, once.
+// Purpose is the purpose of a link. Each link signs its holder in, once.
 type Purpose string
 
-// The purposes of links.
+// Purposes of links.
 const (
-	ForSignIn Purpose = "sign-in" // nothing else
-	ForSignUp Purpose = "sign-up" // the address confirms a sign-up
-	ForReset  Purpose = "reset"   // its holder may choose a new password
+	ForSignIn Purpose = "sign-in" // only signs in
+	ForSignUp Purpose = "sign-up" // confirms the address of a sign-up
+	ForReset  Purpose = "reset"   // lets its holder choose a new password
+
+	// ForAssisted is the purpose of a link that the team or one of its programs made for a person.
+	// Its maker may use it as well, so it proves no address.
+	ForAssisted Purpose = "assisted"
 )
 
-// How long links work, and how long after using one for a reset a password may
-// be chosen. Somebody who signs up may have to find the mail among others first.
+// Lifetimes of links, and the time to choose a password after a reset link was used. People who
+// sign up may first have to find the email among others.
 const (
 	LinkLife   = 15 * time.Minute
 	SignUpLife = 24 * time.Hour
 	resetLife  = time.Hour
 )
 
-// linkKept is how long a dead link is kept, so that its holder learns that it is
-// dead and not that it never was.
+// linkKept is how long an expired link is stored. Until then its holder is told that it expired,
+// not that it is invalid.
 const linkKept = 24 * time.Hour
 
-// signUpKept is how long after the last mail a sign-up that nobody confirmed is
-// kept. It is longer than its links are.
+// signUpKept is how long after the last email an unconfirmed sign-up is stored. It is longer than
+// the life of its links.
 const signUpKept = 7 * 24 * time.Hour
 
-// life is how long a link for the purpose works.
+// life returns how long a link for the purpose works.
 func (p Purpose) life() time.Duration {
 	if p == ForSignUp {
 		return SignUpLife
@@ -51,8 +55,8 @@ func (p Purpose) life() time.Duration {
 	return LinkLife
 }
 
-// link is a row of login_links. Name and password wait, for a sign-up, until the
-// address has proven itself.
+// link is a row of login_links. Name and password of a sign-up are stored here until the address is
+// proven.
 type link struct {
 	id, userID        int64
 	purpose           Purpose
@@ -60,18 +64,29 @@ type link struct {
 	name              string
 	password          Password
 	browserHash       string // of the secret of the browser that signed up
-	email             string // of ForEmail: the address that it proves
+	email             string // for ForEmail: the address that it proves
 	expiresAt, usedAt time.Time
-	life              time.Duration // of one that is made; 0 is that of its purpose
+	life              time.Duration // of a new link; 0 is that of its purpose
 }
 
 const linkColumns = `id, user_id, purpose, next, name, password_hash, browser_hash, email, expires_at, used_at`
 
 func scanLink(r *sqldb.Row, l *link) error {
-	return r.Scan(&l.id, &l.userID, &l.purpose, &l.next, &l.name, &l.password, &l.browserHash, &l.email, &l.expiresAt, &l.usedAt)
+	return r.Scan(
+		&l.id,
+		&l.userID,
+		&l.purpose,
+		&l.next,
+		&l.name,
+		&l.password,
+		&l.browserHash,
+		&l.email,
+		&l.expiresAt,
+		&l.usedAt,
+	)
 }
 
-// insert stores the link, which begins now, and sets its id and its end.
+// insert stores the link, which begins now, and sets its id and its expiry.
 func (l *link) insert(ctx context.Context, tx *sqldb.Tx, token string, now time.Time) (err error) {
 	l.expiresAt = now.Add(cmp.Or(l.life, l.purpose.life()))
 	l.id, err = sqldb.One(ctx, tx, sqldb.Value[int64], `INSERT INTO login_links
@@ -81,8 +96,8 @@ func (l *link) insert(ctx context.Context, tx *sqldb.Tx, token string, now time.
 	return err
 }
 
-// address is the page that a link opens.
-func (b *Book) address(p Purpose, token string) string {
+// address returns the URL of the page that a link opens.
+func (b *Store) address(p Purpose, token string) string {
 	page := "/sign-in/link"
 	if p == ForEmail {
 		page = "/account/email/confirm"
@@ -90,19 +105,29 @@ func (b *Book) address(p Purpose, token string) string {
 	return b.PublicURL + page + "?token=" + token
 }
 
-// Link makes a link that signs a user in once and leads to next, a page of ours, or
-// to the usual one for "". It is shown this once; only its hash is kept.
-func (b *Book) Link(ctx context.Context, by audit.Actor, userID int64, next string) (url string, expires time.Time, err error) {
+// Link makes a link that signs a user in once and leads to next, a page of ours; "" is the default
+// page. Only its hash is stored, so the URL cannot be shown again. MayAssist decides whether the
+// link is refused.
+func (b *Store) Link(
+	ctx context.Context,
+	by audit.Actor,
+	userID int64,
+	next string,
+) (url string, expires time.Time, err error) {
 	if next != LocalPath(next) {
 		return "", time.Time{}, fault.Field("next", "must be a path of this service, such as /licenses.")
 	}
 	token := secret.Make("")
 	err = b.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		if _, err := lock(ctx, tx, userID); err != nil {
+		u, err := lock(ctx, tx, userID)
+		if err != nil {
 			return err
 		}
 		now := b.Now()
-		l := link{userID: userID, purpose: ForSignIn, next: next}
+		if err := b.mayAssist(ctx, tx, by, u, now); err != nil {
+			return err
+		}
+		l := link{userID: userID, purpose: ForAssisted, next: next}
 		if err := l.insert(ctx, tx, token, now); err != nil {
 			return err
 		}
@@ -113,20 +138,19 @@ func (b *Book) Link(ctx context.Context, by audit.Actor, userID int64, next stri
 	if err != nil {
 		return "", time.Time{}, fmt.Errorf("make a sign-in link: %w", err)
 	}
-	return b.address(ForSignIn, token), expires, nil
+	return b.address(ForAssisted, token), expires, nil
 }
 
-// Opened is what a link would do.
+// Opened is the effect of a link that is not used yet.
 type Opened struct {
 	Purpose Purpose
-	Email   string // whom it signs in; "" when the user has no address
-	Next    string // the page it leads to, as LocalPath makes it
+	Email   string // of the user that it signs in; "" if the user has no address
+	Next    string // the page it leads to, as LocalPath returns it
 }
 
-// PeekLink tells what a link would do, and leaves it as it is: mail scanners open
-// links too. Its faults are those of UseLink; of a link that worked once it tells
-// all the same where it led, and nothing else.
-func (b *Book) PeekLink(ctx context.Context, token string) (Opened, error) {
+// PeekLink returns the effect of a link without using it: email scanners open links too. Its faults
+// are those of UseLink. For a used or expired link it returns only Next.
+func (b *Store) PeekLink(ctx context.Context, token string) (Opened, error) {
 	var o Opened
 	err := b.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		l, err := liveLink(ctx, tx, token, b.Now())
@@ -144,32 +168,32 @@ func (b *Book) PeekLink(ctx context.Context, token string) (Opened, error) {
 	return o, nil
 }
 
-// Entry is what using a link came to.
+// Entry is the result of using a link.
 type Entry struct {
 	User          User
 	Purpose       Purpose
-	Next          string // the page to go to, as LocalPath makes it
-	NeedsPassword bool   // the user is to choose a password: see ResetPassword
-	First         bool   // the address proved itself by it
+	Next          string // the page to go to, as LocalPath returns it
+	NeedsPassword bool   // the user has to choose a password: see ResetPassword
+	First         bool   // the link proved the address for the first time
 }
 
-// UseLink signs in whom the token of a link is for, and so proves the address. A
-// sign-up's name and password become the user's if browser is the secret that SignUp gave
-// to this same browser, and are dropped otherwise: whoever signed up may not be
-// the one who reads the mail. client is the address of who uses it, for the audit.
-// Of any number who use a link at once, one gets in. A token that serves nobody
-// costs a read and no write: anybody can send those.
-func (b *Book) UseLink(ctx context.Context, token, browser, client string) (Entry, error) {
+// UseLink signs in the user of a link. It proves the address, unless the link is an assisted one. A
+// sign-up's name and password become the user's if browser is the secret that SignUp gave to this
+// same browser. Otherwise they are dropped: the person who signed up may not be the reader of the
+// email. client is the client's address, for the audit. Of several concurrent uses of a link, one
+// succeeds. An invalid token costs a read and no write, because anyone can send one.
+func (b *Store) UseLink(ctx context.Context, token, browser, client string) (Entry, error) {
 	if _, err := b.PeekLink(ctx, token); err != nil {
 		return Entry{}, err
 	}
 	var e Entry
 	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		now := b.Now()
-		// The user's row is taken before the link's, as everywhere: else two who
-		// use two links of one user could wait for each other.
+		// Lock the user's row before the link's, as everywhere: otherwise two concurrent uses of
+		// two links of one user could deadlock.
 		who, err := sqldb.One(ctx, tx, scanLogin, `UPDATE users SET updated_at = updated_at WHERE erased_at = 0
-			AND id = (SELECT user_id FROM login_links WHERE hash = $1) RETURNING `+columns+`, password_hash`, secret.Hash(token))
+			AND id = (SELECT user_id FROM login_links WHERE hash = $1)
+			RETURNING `+columns+`, password_hash`, secret.Hash(token))
 		if errors.Is(err, sqldb.ErrNone) {
 			return invalidLink()
 		}
@@ -178,7 +202,8 @@ func (b *Book) UseLink(ctx context.Context, token, browser, client string) (Entr
 		}
 		// This conditional update is the gate: it succeeds for one caller only.
 		l, err := sqldb.One(ctx, tx, scanLink, `UPDATE login_links SET used_at = $2
-			WHERE hash = $1 AND used_at = 0 AND expires_at > $2 AND purpose <> $3 RETURNING `+linkColumns, secret.Hash(token), now, ForEmail)
+			WHERE hash = $1 AND used_at = 0 AND expires_at > $2 AND purpose <> $3
+			RETURNING `+linkColumns, secret.Hash(token), now, ForEmail)
 		if errors.Is(err, sqldb.ErrNone) {
 			return deadLink(ctx, tx, token, now)
 		}
@@ -194,20 +219,34 @@ func (b *Book) UseLink(ctx context.Context, token, browser, client string) (Entr
 	return e, nil
 }
 
-// enter does what a link that was just used is for.
+// enter applies the effect of a link that was just used.
 func (l *login) enter(tx *sqldb.Tx, by link, browser, client string, now time.Time) Entry {
 	before := l.User
-	l.prove(now)
+	if by.purpose != ForAssisted {
+		l.prove(now)
+	}
 	sameBrowser := by.browserHash != "" && secret.Equal(by.browserHash, secret.Hash(browser))
 	if l.Name == "" && sameBrowser {
 		l.Name = by.name
 	}
-	audit.Record(tx, now, self(l.ID, client), "user.sign_in", subject(l.ID), nil, firstStep(l.User, audit.Facts{"by": "link", "purpose": by.purpose}))
+	audit.Record(
+		tx,
+		now,
+		self(l.ID, client),
+		"user.sign_in",
+		subject(l.ID),
+		nil,
+		firstStep(l.User, audit.Facts{"by": "link", "purpose": by.purpose}),
+	)
 	until := now
 	if by.purpose == ForReset {
 		until = now.Add(resetLife)
 	}
-	tx.Queue(`UPDATE login_links SET expires_at = $2, name = '', password_hash = '', browser_hash = '' WHERE id = $1`, by.id, until)
+	tx.Queue(
+		`UPDATE login_links SET expires_at = $2, name = '', password_hash = '', browser_hash = '' WHERE id = $1`,
+		by.id,
+		until,
+	)
 	tx.Queue(`UPDATE login_links SET expires_at = $3, name = '', password_hash = '', browser_hash = ''
 		WHERE user_id = $1 AND purpose = $2 AND used_at = 0 AND expires_at > $3`, l.ID, by.purpose, now)
 	switch {
@@ -217,13 +256,13 @@ func (l *login) enter(tx *sqldb.Tx, by link, browser, client string, now time.Ti
 		l.save(tx, now)
 	}
 	return Entry{
-		User: l.User, Purpose: by.purpose, Next: by.next, First: before.ProvenAt.IsZero(),
+		User: l.User, Purpose: by.purpose, Next: by.next, First: before.ProvenAt.IsZero() && !l.ProvenAt.IsZero(),
 		NeedsPassword: by.purpose == ForReset || by.purpose == ForSignUp && l.password == "",
 	}
 }
 
-// liveLink returns the link of a token that signs somebody in, and the fault that says why
-// it does not work if it does not.
+// liveLink returns the link of a token that signs a user in, or the fault that explains why it does
+// not work.
 func liveLink(ctx context.Context, tx *sqldb.Tx, token string, now time.Time) (link, error) {
 	l, err := anyLink(ctx, tx, token, now)
 	if l.purpose == ForEmail {
@@ -232,23 +271,37 @@ func liveLink(ctx context.Context, tx *sqldb.Tx, token string, now time.Time) (l
 	return l, err
 }
 
-// anyLink is liveLink for a link of any purpose.
+// anyLink does the same as liveLink, for links of any purpose.
 func anyLink(ctx context.Context, tx *sqldb.Tx, token string, now time.Time) (link, error) {
-	l, err := sqldb.One(ctx, tx, scanLink, `SELECT `+linkColumns+` FROM login_links WHERE hash = $1`, secret.Hash(token))
+	l, err := sqldb.One(
+		ctx,
+		tx,
+		scanLink,
+		`SELECT `+linkColumns+` FROM login_links WHERE hash = $1`,
+		secret.Hash(token),
+	)
 	switch {
 	case errors.Is(err, sqldb.ErrNone):
 		return link{}, invalidLink()
 	case err != nil:
 		return link{}, err
 	case !l.usedAt.IsZero():
-		return l, fault.New(fault.Unknown, CodeLinkUsed, "This link was used already, and works only once; ask for a new one.")
+		return l, fault.New(
+			fault.Unknown,
+			CodeLinkUsed,
+			"This link was used already, and works only once; ask for a new one.",
+		)
 	case !l.expiresAt.After(now):
-		return l, fault.New(fault.Unknown, CodeLinkExpired, "This link no longer works: its time is over, or another one was used instead. Ask for a new one.")
+		return l, fault.New(
+			fault.Unknown,
+			CodeLinkExpired,
+			"This link no longer works: its time is over, or another one was used instead. Ask for a new one.",
+		)
 	}
 	return l, nil
 }
 
-// deadLink says why a link does not work.
+// deadLink returns the fault that explains why a link does not work.
 func deadLink(ctx context.Context, tx *sqldb.Tx, token string, now time.Time) error {
 	if _, err := liveLink(ctx, tx, token, now); err != nil {
 		return err
@@ -257,37 +310,45 @@ func deadLink(ctx context.Context, tx *sqldb.Tx, token string, now time.Time) er
 }
 
 func invalidLink() error {
-	return fault.New(fault.Unknown, CodeInvalidLink, "This link is not valid; check that it was copied whole, or ask for a new one.")
+	return fault.New(
+		fault.Unknown,
+		CodeInvalidLink,
+		"This link is not valid; check that it was copied whole, or ask for a new one.",
+	)
 }
 
-// Prune removes the links that have been dead for a day, and then whoever is known
-// by nothing but a sign-up of a week ago. It returns how many there were.
-func (b *Book) Prune(ctx context.Context) (int64, error) {
+// Prune removes links that expired a day ago, and then users known only by a sign-up of a week ago.
+// It returns the number of removed rows.
+func (b *Store) Prune(ctx context.Context) (int64, error) {
 	now := b.Now()
 	links, err := b.DB.DeleteInBatches(ctx, now.Add(-linkKept), `DELETE FROM login_links WHERE id IN (
 		SELECT id FROM login_links WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`)
 	if err != nil {
 		return links, fmt.Errorf("prune links: %w", err)
 	}
-	// A week after the last mail all links to it are gone. The condition stands twice
-	// because it is looked at again after a wait for the row: whoever held it may have
-	// sold something to the user.
-	users, err := b.DB.DeleteInBatches(ctx, now.Add(-signUpKept), `DELETE FROM users WHERE pending_since <> 0 AND pending_since < $1 AND id IN (
-		SELECT id FROM users WHERE pending_since <> 0 AND pending_since < $1 ORDER BY pending_since LIMIT $2)`)
+	// A week after the last email, all links to the user are gone. The condition appears twice
+	// because it is evaluated again after a wait for the row: its previous holder may have sold
+	// something to the user.
+	users, err := b.DB.DeleteInBatches(
+		ctx,
+		now.Add(-signUpKept),
+		`DELETE FROM users WHERE pending_since <> 0 AND pending_since < $1 AND id IN (
+		SELECT id FROM users WHERE pending_since <> 0 AND pending_since < $1 ORDER BY pending_since LIMIT $2)`,
+	)
 	if err != nil {
 		return links + users, fmt.Errorf("prune sign-ups: %w", err)
 	}
 	return links + users, nil
 }
 
-// maxNext bounds the page that a link leads to, in bytes. It may be the request of
-// an application, with all that it sent: a state of 4 KiB alone has three times as
-// many bytes when it is percent-encoded.
+// maxNext is the maximum length of the page that a link leads to, in bytes. The page may be the
+// authorization request of an application: a state of 4 KiB alone has three times as many bytes
+// when it is percent-encoded.
 const maxNext = 24 << 10
 
-// LocalPath returns next if it is a page of this service, as a path with or
-// without a query, and "" otherwise: nobody is led elsewhere from here. Browsers
-// read a backslash as a slash, and pass over line breaks and tabs.
+// LocalPath returns next if it is a path of this service, with or without a query, and ""
+// otherwise: no link may lead to another site. Browsers read a backslash as a slash, and ignore
+// line breaks and tabs.
 func LocalPath(next string) string {
 	if !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") || strings.Contains(next, `\`) ||
 		len(next) > maxNext || !utf8.ValidString(next) || strings.ContainsFunc(next, unicode.IsControl) {

@@ -12,7 +12,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// token is the token in a sign-in link.
+// token returns the token in a sign-in link.
 func token(t *testing.T, link string) string {
 	t.Helper()
 	u, err := url.Parse(link)
@@ -22,8 +22,8 @@ func token(t *testing.T, link string) string {
 	return u.Query().Get("token")
 }
 
-// dead uses links, and looks at them, that do not work.
-func (d *desk) dead(t *testing.T, codes map[string]string) {
+// dead peeks at and uses links that do not work, and checks the codes of the faults.
+func (d *harness) dead(t *testing.T, codes map[string]string) {
 	t.Helper()
 	for value, code := range codes {
 		_, err := d.UseLink(t.Context(), value, "", "")
@@ -50,14 +50,13 @@ func TestLink(t *testing.T) {
 	}
 	first, second := make1(), make1()
 	d.now = noon.Add(time.Minute)
-	for range 2 { // looking does not use it
-		want := account.Opened{Purpose: account.ForSignIn, Email: "ann@example.com"}
+	for range 2 { // peeking does not use it
+		want := account.Opened{Purpose: account.ForAssisted, Email: "ann@example.com"}
 		if got, err := d.PeekLink(t.Context(), first); got != want || err != nil {
 			t.Errorf("PeekLink = %+v, %v; want %+v", got, err, want)
 		}
 	}
-	u.ProvenAt, u.UpdatedAt = d.now, d.now
-	want := account.Entry{User: u, Purpose: account.ForSignIn, First: true}
+	want := account.Entry{User: u, Purpose: account.ForAssisted} // it does not prove the address
 	if got, err := d.UseLink(t.Context(), first, "", ""); got != want || err != nil {
 		t.Errorf("UseLink = %+v, %v; want %+v", got, err, want)
 	}
@@ -88,7 +87,7 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// TestLinkLife walks each link to the moment before its end, and to its end.
+// TestLinkLife checks each link just before and at its expiry.
 func TestLinkLife(t *testing.T) {
 	for purpose, life := range map[account.Purpose]time.Duration{
 		account.ForSignIn: 15 * time.Minute, account.ForReset: 15 * time.Minute, account.ForSignUp: 24 * time.Hour,
@@ -107,8 +106,8 @@ func TestLinkLife(t *testing.T) {
 	}
 }
 
-// TestLinkEndsOthers: of the links that wait, using one ends those for the same
-// purpose, and those of nobody else.
+// TestLinkEndsOthers checks that using a link ends the user's other unused links for the same
+// purpose, and no other user's.
 func TestLinkEndsOthers(t *testing.T) {
 	d := open(t)
 	d.create(t, account.Person{Email: "ann@example.com"})
@@ -121,9 +120,9 @@ func TestLinkEndsOthers(t *testing.T) {
 	d.use(t, bobs, "")
 }
 
-// TestLinkWithoutAddress: a user without an address has not proven the one that a
-// later purchase brings.
-func TestLinkWithoutAddress(t *testing.T) {
+// TestAssistedLinkProvesNothing checks that a link made by others proves no address, neither an
+// existing one nor one from a later purchase. An emailed link proves it.
+func TestAssistedLinkProvesNothing(t *testing.T) {
 	d := open(t)
 	u := d.create(t, account.Person{ExternalID: "u-1"})
 	for range 2 {
@@ -131,11 +130,13 @@ func TestLinkWithoutAddress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		proven := u.Email != ""
-		if got := d.use(t, token(t, link), "").User; got.ProvenAt.IsZero() == proven {
-			t.Errorf("%+v; want proven %v", got, proven)
+		if got := d.use(t, token(t, link), ""); !got.User.ProvenAt.IsZero() || got.First {
+			t.Errorf("%+v; want an address that is not proven", got)
 		}
 		u = d.create(t, account.Person{ExternalID: "u-1", Email: "ann@example.com"})
+	}
+	if got := d.use(t, d.ask(t, account.ForSignIn, "ann@example.com"), ""); got.User.ProvenAt.IsZero() || !got.First {
+		t.Errorf("%+v; want a proven address", got)
 	}
 }
 
@@ -152,7 +153,7 @@ func TestForgetLinks(t *testing.T) {
 	})
 	value := d.ask(t, account.ForSignIn, "ann@example.com")
 	d.now = noon.Add(24 * time.Hour)
-	// The link that ended at noon is exactly as old as it may get.
+	// The link that ended at noon has exactly the maximum age.
 	for _, want := range []int64{old - 1, 0} {
 		if n, err := d.Prune(t.Context()); n != want || err != nil {
 			t.Errorf("Forget = %d, %v; want %d", n, err, want)
@@ -197,7 +198,7 @@ func TestLocalPath(t *testing.T) {
 	}
 }
 
-// TestNextIsLocal: no mail leads elsewhere.
+// TestNextIsLocal checks that no email leads to another site.
 func TestNextIsLocal(t *testing.T) {
 	d := open(t)
 	d.signUp(t, "bob@example.com", "correct horse", "//evil.example")
@@ -214,8 +215,8 @@ func TestNextIsLocal(t *testing.T) {
 	}
 }
 
-// TestJunkTokensWriteNothing: what serves nobody is found out by reading, so it
-// does not wait for those who write.
+// TestJunkTokensWriteNothing checks that invalid tokens are refused by a read, so that they do not
+// wait for writers.
 func TestJunkTokensWriteNothing(t *testing.T) {
 	d := open(t)
 	u := d.create(t, account.Person{Email: "ann@example.com"})
@@ -245,7 +246,7 @@ func TestJunkTokensWriteNothing(t *testing.T) {
 	select {
 	case <-done:
 	case <-time.After(10 * time.Second):
-		t.Error("a junk token waits for somebody else's write") // on SQLite, where one writes at a time
+		t.Error("a junk token waits for somebody else's write") // on SQLite, with its single writer
 	}
 	close(release)
 	<-done

@@ -9,12 +9,11 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// notice is a change of how a user signs in that they are told of by mail, so that they
-// learn of one that was not theirs.
+// notice is an email about a change of a user's ways to sign in. It lets users notice changes that
+// they did not make.
 type notice string
 
-// The notices. Each is the title of its mail and the sentence in it; %s is the
-// marketplace.
+// Notices. Each is both the title of its email and the sentence in it; %s is the marketplace.
 const (
 	toldCodesAdded     notice = "One-time codes were added to your account at %s"
 	toldCodesRemoved   notice = "One-time codes were removed from your account at %s"
@@ -26,9 +25,9 @@ const (
 	toldRecoveryUsed   notice = "A recovery code was used for your account at %s"
 )
 
-// tell puts the mail about a change into the outbox, in the transaction of the change.
-// Nobody is told without an address, or by a command that has no outbox.
-func (b *Book) tell(tx *sqldb.Tx, u User, by audit.Actor, n notice, at time.Time) {
+// tell puts the email about a change into the outbox, in the transaction of the change. It does
+// nothing if the user has no address, or for a command without an outbox.
+func (b *Store) tell(tx *sqldb.Tx, u User, by audit.Actor, n notice, at time.Time) {
 	if u.Email == "" || b.Mail == nil {
 		return
 	}
@@ -40,10 +39,14 @@ func (b *Book) tell(tx *sqldb.Tx, u User, by audit.Actor, n notice, at time.Time
 		Facts:   []mail.Fact{{Name: "When", Value: at.UTC().Format("2 January 2006, 15:04 UTC")}},
 		Closing: []string{
 			"If it was you, you need not do anything.",
-			"If it was not, somebody else can sign in as you: choose a new password, look at the second factors and sessions of your account, and write to us.",
+			"If it was not, somebody else can sign in as you: choose a new password, look at the second factors and " +
+				"sessions of your account, and write to us.",
 		},
 		Button: mail.Link{Name: "See how your account is secured", URL: b.PublicURL + "/account/security"},
-		Foot:   fmt.Sprintf("You get this mail because you have an account at %s. It is sent whenever this happens.", b.marketplace()),
+		Foot: fmt.Sprintf(
+			"You get this mail because you have an account at %s. It is sent whenever this happens.",
+			b.marketplace(),
+		),
 	}
 	if by.Client != "" {
 		l.Facts = append(l.Facts, mail.Fact{Name: "From the address", Value: by.Client})
@@ -53,12 +56,17 @@ func (b *Book) tell(tx *sqldb.Tx, u User, by audit.Actor, n notice, at time.Time
 	}
 	text, html := b.Mail.Render(l)
 	b.Mail.Put(tx, mail.Message{
-		Cause: fmt.Sprintf("user %d at %d: %s", u.ID, at.UnixNano(), n), To: u.Email, Subject: title, Text: text, HTML: html, Lasting: true,
+		Cause: fmt.Sprintf(
+			"user %d at %d: %s",
+			u.ID,
+			at.UnixNano(),
+			n,
+		), To: u.Email, Subject: title, Text: text, HTML: html, Lasting: true,
 	}, at)
 }
 
-// tellSignIn puts the mail about a sign-in with a new browser into the outbox.
-func (b *Book) tellSignIn(tx *sqldb.Tx, u User, s NewSession, at time.Time) {
+// tellSignIn puts the email about a sign-in from a new browser into the outbox.
+func (b *Store) tellSignIn(tx *sqldb.Tx, u User, s NewSession, at time.Time) {
 	if u.Email == "" {
 		return
 	}
@@ -81,33 +89,38 @@ func (b *Book) tellSignIn(tx *sqldb.Tx, u User, s NewSession, at time.Time) {
 	}
 	text, html := b.Mail.Render(l)
 	b.Mail.Put(tx, mail.Message{
-		Kind: mail.NewSignIn, Cause: fmt.Sprintf("user %d at %d: new sign-in", u.ID, at.UnixNano()), To: u.Email, Subject: title, Text: text, HTML: html, Lasting: true,
+		Kind: mail.NewSignIn, Cause: fmt.Sprintf("user %d at %d: new sign-in", u.ID, at.UnixNano()),
+		To: u.Email, Subject: title, Text: text, HTML: html, Lasting: true,
 	}, at)
 }
 
-// TellDeleted puts the mail to somebody who deleted their account into the outbox, in the
-// transaction that erases them. Nothing of it stays when it was sent. Whom an operator
-// erases is told by the operator.
-func (b *Book) TellDeleted(tx *sqldb.Tx, by audit.Actor, was User, at time.Time) {
+// TellDeleted puts the email about a deleted account into the outbox, in the transaction of the
+// erasure. The email is deleted after it was sent. Operators notify the users that they erase
+// themselves.
+func (b *Store) TellDeleted(tx *sqldb.Tx, by audit.Actor, was User, at time.Time) {
 	if was.Email == "" || by.Kind != audit.ByUser || by.ID != was.ID || !b.Mail.Sends(mail.AccountDeleted) {
 		return
 	}
 	title := "Your account at " + b.marketplace() + " is deleted"
 	text, html := b.Mail.Render(mail.Content{
-		Title:   title,
-		Hello:   was.hello(),
-		Opening: []string{"Your account is deleted, and what we stored about you with it. Licenses that you had no longer work, and nobody can get them back."},
+		Title: title,
+		Hello: was.hello(),
+		Opening: []string{
+			"Your account is deleted, and what we stored about you with it. Licenses that you had no longer work, " +
+				"and nobody can get them back.",
+		},
 		Facts:   []mail.Fact{{Name: "When", Value: at.UTC().Format("2 January 2006, 15:04 UTC")}},
 		Closing: []string{"If it was not you who deleted it, contact " + b.marketplace() + "."},
 		Links:   b.Mail.Contact(b.marketplace()),
 		Foot:    "This is the last mail about this account. Your address is removed as soon as the mail was sent.",
 	})
 	b.Mail.Put(tx, mail.Message{
-		Kind: mail.AccountDeleted, Cause: fmt.Sprintf("user %d deleted", was.ID), To: was.Email, Subject: title, Text: text, HTML: html, Transient: true,
+		Kind: mail.AccountDeleted, Cause: fmt.Sprintf("user %d deleted", was.ID), To: was.Email, Subject: title,
+		Text: text, HTML: html, Transient: true,
 	}, at)
 }
 
-// hello is how a mail addresses the user.
+// hello returns the salutation of emails to the user.
 func (u User) hello() string {
 	if u.Name == "" {
 		return "Hello,"

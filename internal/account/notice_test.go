@@ -8,13 +8,14 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/account/accounttest"
 	"claviger/internal/audit"
+	"claviger/internal/mail"
 	"claviger/internal/sqldb"
 )
 
-// secured is a user with a password, one-time codes and a passkey, and what changes how
-// they sign in, each with the subject of the mail that tells them.
+// secured is a user with a password, one-time codes and a passkey. Its acts change the user's ways
+// to sign in, by the subject of the email about each.
 type secured struct {
-	*desk
+	*harness
 	user   account.User
 	secret string
 	codes  []string
@@ -22,14 +23,14 @@ type secured struct {
 
 func secure(t *testing.T) *secured {
 	t.Helper()
-	s := &secured{desk: open(t)}
+	s := &secured{harness: open(t)}
 	s.user, s.secret, s.codes = s.enrolled(t, "ann@example.com")
 	s.user, _ = s.addPasskey(t, s.user, &accounttest.Passkey{Origin: s.PublicURL})
 	s.now = s.now.Add(time.Minute)
 	return s
 }
 
-// acts are the acts by the title of their mail.
+// acts returns the acts by the title of their email.
 func (s *secured) acts(t *testing.T) map[string]func() error {
 	t.Helper()
 	ctx, me := t.Context(), audit.Actor{Kind: audit.ByUser, ID: s.user.ID, Client: "192.0.2.7"}
@@ -77,7 +78,7 @@ func (s *secured) acts(t *testing.T) map[string]func() error {
 	}
 }
 
-// state is what the acts change.
+// state returns the state that the acts change.
 func (s *secured) state(t *testing.T) string {
 	t.Helper()
 	list, err := sqldb.All(t.Context(), s.DB, sqldb.Value[string], `SELECT password_hash FROM users UNION ALL SELECT sealed FROM totp_secrets
@@ -88,8 +89,8 @@ func (s *secured) state(t *testing.T) string {
 	return strings.Join(list, "\n")
 }
 
-// TestPeopleAreTold: whoever's way to sign in is changed gets a mail that says what, when
-// and from where, and has no link that signs anybody in.
+// TestPeopleAreTold checks that users get an email about each change of their ways to sign in. It
+// says which change, when and from where, and has no link that signs anyone in.
 func TestPeopleAreTold(t *testing.T) {
 	for title := range secure(t).acts(t) {
 		t.Run(title, func(t *testing.T) {
@@ -118,7 +119,7 @@ func TestPeopleAreTold(t *testing.T) {
 	}
 }
 
-// TestToldInOneTransaction: a change whose mail cannot be stored is not made.
+// TestToldInOneTransaction checks that a change fails if its email cannot be stored.
 func TestToldInOneTransaction(t *testing.T) {
 	for title := range secure(t).acts(t) {
 		t.Run(title, func(t *testing.T) {
@@ -138,7 +139,7 @@ func TestToldInOneTransaction(t *testing.T) {
 	}
 }
 
-// TestFirstPasswordIsNotTold: whoever signs up knows that they chose a password.
+// TestFirstPasswordIsNotTold checks that a sign-up sends no email about its password.
 func TestFirstPasswordIsNotTold(t *testing.T) {
 	d := open(t)
 	u := d.create(t, account.Person{Email: "ann@example.com"})
@@ -147,5 +148,87 @@ func TestFirstPasswordIsNotTold(t *testing.T) {
 	}
 	if list := d.mails(t); len(list) != 0 {
 		t.Errorf("%+v", list)
+	}
+}
+
+// TestToldByTheTeam: a mail says when the team changed how someone signs in, and where the
+// change came from if that is known. Nobody is told without an address, or by a command
+// that has no outbox.
+func TestToldByTheTeam(t *testing.T) {
+	for name, c := range map[string]struct {
+		actor               func(u account.User) audit.Actor
+		noAddress, noOutbox bool
+		team, from          bool // in the mail
+	}{
+		"by themselves": {actor: by},
+		"by another user": {
+			actor: func(u account.User) audit.Actor { return audit.Actor{Kind: audit.ByUser, ID: u.ID + 1} },
+			team:  true,
+		},
+		"by a token": {
+			actor: func(u account.User) audit.Actor {
+				return audit.Actor{Kind: audit.ByToken, ID: u.ID, Client: "192.0.2.7"}
+			},
+			team: true, from: true,
+		},
+		"without an address": {actor: by, noAddress: true},
+		"without an outbox":  {actor: by, noOutbox: true},
+	} {
+		s := secure(t)
+		before := len(s.mails(t))
+		if c.noAddress {
+			s.exec(t, `UPDATE users SET email = '', email_key = ''`)
+		}
+		outbox := s.Mail
+		if c.noOutbox {
+			s.Mail = nil
+		}
+		s.write(t, func(tx *sqldb.Tx) error {
+			return errorOf(s.RemoveFactors(t.Context(), tx, c.actor(s.user), s.user.ID, s.now))
+		})
+		s.Mail = outbox
+		list := s.mails(t)
+		if told := len(list) > before; told != (!c.noAddress && !c.noOutbox) {
+			t.Errorf("%s: told %t", name, told)
+		} else if !told {
+			continue
+		}
+		if team := strings.Contains(list[0].Text, "the team of Bazaar"); team != c.team {
+			t.Errorf("%s: the mail says %s", name, list[0].Text)
+		}
+		if from := strings.Contains(list[0].Text, "From the address"); from != c.from {
+			t.Errorf("%s: the mail says %s", name, list[0].Text)
+		}
+	}
+}
+
+// TestTellDeleted: people who delete their account are told, and nothing of the mail stays
+// once it was sent. Operators tell the people whom they erase.
+func TestTellDeleted(t *testing.T) {
+	for name, c := range map[string]struct {
+		actor audit.Actor
+		email string
+		off   []mail.Kind
+		want  bool
+	}{
+		"by themselves":      {actor: audit.Actor{Kind: audit.ByUser, ID: 1}, email: "ann@example.com", want: true},
+		"by another user":    {actor: audit.Actor{Kind: audit.ByUser, ID: 2}, email: "ann@example.com"},
+		"by a token":         {actor: audit.Actor{Kind: audit.ByToken, ID: 1}, email: "ann@example.com"},
+		"without an address": {actor: audit.Actor{Kind: audit.ByUser, ID: 1}},
+		"switched off": {
+			actor: audit.Actor{Kind: audit.ByUser, ID: 1}, email: "ann@example.com",
+			off: []mail.Kind{mail.AccountDeleted},
+		},
+	} {
+		d := open(t)
+		d.Mail.Off = c.off
+		d.write(t, func(tx *sqldb.Tx) error {
+			d.TellDeleted(tx, c.actor, account.User{ID: 1, Email: c.email}, d.now)
+			return nil
+		})
+		transient, err := sqldb.All(t.Context(), d.DB, sqldb.Value[bool], `SELECT transient FROM mails`)
+		if told := len(transient) == 1 && transient[0]; err != nil || told != c.want || !c.want && len(transient) > 0 {
+			t.Errorf("%s: %v, %v", name, transient, err)
+		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 
 const (
 	maxPasskeys    = 20              // of one user
-	ceremonyLife   = 5 * time.Minute // in which a passkey answers a challenge
+	ceremonyLife   = 5 * time.Minute // time for a passkey to answer a challenge
 	maxPasskeyName = 60
 )
 
@@ -35,38 +35,42 @@ type Passkey struct {
 	LastUsedAt time.Time // zero: never
 
 	userID     int64
-	signCount  int64
 	credential webauthn.Credential
 }
 
-const passkeyColumns = `id, user_id, credential, sign_count, name, created_at, last_used_at`
+const passkeyColumns = `id, user_id, credential, name, created_at, last_used_at`
 
 func scanPasskey(r *sqldb.Row, p *Passkey) error {
 	var text string
-	if err := r.Scan(&p.ID, &p.userID, &text, &p.signCount, &p.Name, &p.CreatedAt, &p.LastUsedAt); err != nil {
+	if err := r.Scan(&p.ID, &p.userID, &text, &p.Name, &p.CreatedAt, &p.LastUsedAt); err != nil {
 		return err
 	}
 	if err := json.Unmarshal([]byte(text), &p.credential); err != nil {
 		return fmt.Errorf("read a passkey: %w", err)
 	}
-	p.credential.Authenticator.SignCount = uint32(p.signCount) //nolint:gosec // it was one
 	return nil
 }
 
 func passkeys(ctx context.Context, q sqldb.Reader, userID int64) ([]Passkey, error) {
-	return sqldb.All(ctx, q, scanPasskey, `SELECT `+passkeyColumns+` FROM passkeys WHERE user_id = $1 ORDER BY id`, userID)
+	return sqldb.All(
+		ctx,
+		q,
+		scanPasskey,
+		`SELECT `+passkeyColumns+` FROM passkeys WHERE user_id = $1 ORDER BY id`,
+		userID,
+	)
 }
 
-// holder is a user as go-webauthn wants one.
+// holder implements webauthn.User.
 type holder struct {
 	User
 	keys []Passkey
 }
 
-// WebAuthnID is what devices store with the key: nothing that tells who it is.
+// WebAuthnID returns the id that devices store with the key. It does not identify the person.
 func (h holder) WebAuthnID() []byte { return []byte(strconv.FormatInt(h.ID, 10)) }
 
-// WebAuthnName is what devices show of the account.
+// WebAuthnName returns the account name that devices show.
 func (h holder) WebAuthnName() string {
 	if h.Email == "" {
 		return "user " + strconv.FormatInt(h.ID, 10)
@@ -74,7 +78,7 @@ func (h holder) WebAuthnName() string {
 	return h.Email
 }
 
-// WebAuthnDisplayName is what devices show of the person.
+// WebAuthnDisplayName returns the person's name that devices show.
 func (h holder) WebAuthnDisplayName() string {
 	if h.Name == "" {
 		return h.WebAuthnName()
@@ -82,7 +86,7 @@ func (h holder) WebAuthnDisplayName() string {
 	return h.Name
 }
 
-// WebAuthnCredentials are the user's passkeys.
+// WebAuthnCredentials returns the user's passkeys.
 func (h holder) WebAuthnCredentials() []webauthn.Credential {
 	list := make([]webauthn.Credential, len(h.keys))
 	for i, k := range h.keys {
@@ -91,10 +95,10 @@ func (h holder) WebAuthnCredentials() []webauthn.Credential {
 	return list
 }
 
-// PasskeyOrigin is the host that passkeys are for and the origin of the pages that use
-// them. Browsers take no address for a host, but localhost, and otherwise only https:
-// "" means that there are no passkeys here.
-func (b *Book) PasskeyOrigin() (host, origin string) {
+// PasskeyOrigin returns the host that passkeys are for and the origin of the pages that use them.
+// Browsers accept host names with https, and localhost, but no IP addresses. "" means that there
+// are no passkeys here.
+func (b *Store) PasskeyOrigin() (host, origin string) {
 	u, err := url.Parse(b.PublicURL)
 	if err != nil {
 		return "", ""
@@ -116,16 +120,22 @@ func (b *Book) PasskeyOrigin() (host, origin string) {
 	return host, origin
 }
 
-func (b *Book) relyingParty() (*webauthn.WebAuthn, error) {
+func (b *Store) relyingParty() (*webauthn.WebAuthn, error) {
 	host, origin := b.PasskeyOrigin()
 	if host == "" {
-		return nil, fault.New(fault.Conflict, CodeInvalidPasskey, "Passkeys need a public URL with https and a host name.")
+		return nil, fault.New(
+			fault.Conflict,
+			CodeInvalidPasskey,
+			"Passkeys need a public URL with https and a host name.",
+		)
 	}
 	key := protocol.ResidentKeyRequired()
 	w, err := webauthn.New(&webauthn.Config{
-		RPID: host, RPDisplayName: b.marketplace(), RPOrigins: []string{origin}, AttestationPreference: protocol.PreferNoAttestation,
+		RPID: host, RPDisplayName: b.marketplace(), RPOrigins: []string{origin},
+		AttestationPreference: protocol.PreferNoAttestation,
 		AuthenticatorSelection: protocol.AuthenticatorSelection{
-			RequireResidentKey: key, ResidentKey: protocol.ResidentKeyRequirementRequired, UserVerification: protocol.VerificationRequired,
+			RequireResidentKey: key, ResidentKey: protocol.ResidentKeyRequirementRequired,
+			UserVerification: protocol.VerificationRequired,
 		},
 	})
 	if err != nil {
@@ -134,21 +144,21 @@ func (b *Book) relyingParty() (*webauthn.WebAuthn, error) {
 	return w, nil
 }
 
-// Ceremony is a challenge that waits for the answer of a passkey.
+// Ceremony is a challenge for a passkey.
 type Ceremony struct {
 	Options json.RawMessage // for the browser
-	// State is to be stored in the session and given back with the answer: nobody else
-	// may answer the challenge.
+	// State belongs in the session and is passed back with the answer, so that no other session can
+	// answer the challenge.
 	State string
 }
 
-// ceremonyState is what State has in it.
+// ceremonyState is the content of Ceremony.State.
 type ceremonyState struct {
 	At      time.Time            `json:"at"`
 	Session webauthn.SessionData `json:"session"`
 }
 
-func (b *Book) ceremony(options any, session *webauthn.SessionData) (Ceremony, error) {
+func (b *Store) ceremony(options any, session *webauthn.SessionData) (Ceremony, error) {
 	text, err := json.Marshal(options)
 	if err != nil {
 		return Ceremony{}, fmt.Errorf("write the options of a passkey: %w", err)
@@ -160,13 +170,13 @@ func (b *Book) ceremony(options any, session *webauthn.SessionData) (Ceremony, e
 	return Ceremony{Options: text, State: string(state)}, nil
 }
 
-// refusedPasskey is the refusal of an answer, with its reason for the log.
+// refusedPasskey returns the fault for an answer that is not accepted, with its reason for the log.
 func refusedPasskey(reason error) error {
 	f := fault.New(fault.Unknown, CodeInvalidPasskey, "The passkey was not accepted. Try again.")
 	return fmt.Errorf("%w (%w)", f, reason)
 }
 
-func (b *Book) openCeremony(state string) (webauthn.SessionData, error) {
+func (b *Store) openCeremony(state string) (webauthn.SessionData, error) {
 	var s ceremonyState
 	if err := json.Unmarshal([]byte(state), &s); err != nil {
 		return webauthn.SessionData{}, refusedPasskey(errors.New("no challenge was sent"))
@@ -177,7 +187,7 @@ func (b *Book) openCeremony(state string) (webauthn.SessionData, error) {
 	return s.Session, nil
 }
 
-// useChallenge notes that a challenge was answered: of any number of answers to one, one
+// useChallenge records that a challenge was answered. Of several answers to one challenge, one
 // counts.
 func useChallenge(ctx context.Context, tx *sqldb.Tx, s webauthn.SessionData, now time.Time) error {
 	n, err := tx.Exec(ctx, `INSERT INTO used_challenges (hash, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
@@ -188,9 +198,8 @@ func useChallenge(ctx context.Context, tx *sqldb.Tx, s webauthn.SessionData, now
 	return err
 }
 
-// PruneChallenges removes the challenges whose time is over, and returns how many there
-// were.
-func (b *Book) PruneChallenges(ctx context.Context) (int64, error) {
+// PruneChallenges removes expired challenges and returns their number.
+func (b *Store) PruneChallenges(ctx context.Context) (int64, error) {
 	n, err := b.DB.DeleteInBatches(ctx, b.Now(), `DELETE FROM used_challenges WHERE hash IN (
 		SELECT hash FROM used_challenges WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`)
 	if err != nil {
@@ -199,8 +208,8 @@ func (b *Book) PruneChallenges(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-// BeginPasskey makes the challenge that registers a passkey of a user who is signed in.
-func (b *Book) BeginPasskey(ctx context.Context, u User) (Ceremony, error) {
+// BeginPasskey makes the challenge that registers a passkey of a signed-in user.
+func (b *Store) BeginPasskey(ctx context.Context, u User) (Ceremony, error) {
 	w, err := b.relyingParty()
 	if err != nil {
 		return Ceremony{}, err
@@ -210,17 +219,26 @@ func (b *Book) BeginPasskey(ctx context.Context, u User) (Ceremony, error) {
 		return Ceremony{}, fmt.Errorf("read passkeys: %w", err)
 	}
 	h := holder{User: u, keys: keys}
-	options, session, err := w.BeginRegistration(h, webauthn.WithExclusions(webauthn.Credentials(h.WebAuthnCredentials()).CredentialDescriptors()))
+	options, session, err := w.BeginRegistration(
+		h,
+		webauthn.WithExclusions(webauthn.Credentials(h.WebAuthnCredentials()).CredentialDescriptors()),
+	)
 	if err != nil {
 		return Ceremony{}, fmt.Errorf("begin a passkey: %w", err)
 	}
 	return b.ceremony(options, session)
 }
 
-// AddPasskey stores the passkey that answered the challenge of BeginPasskey. It ends all
-// sessions but those begun with the user that it returns. Recovery codes come with the
-// first second factor.
-func (b *Book) AddPasskey(ctx context.Context, by audit.Actor, u User, state string, answer []byte, name string) (after User, codes []string, err error) {
+// AddPasskey stores the passkey that answered the challenge of BeginPasskey. It ends all sessions
+// except those begun with the returned user. The first second factor comes with recovery codes.
+func (b *Store) AddPasskey(
+	ctx context.Context,
+	by audit.Actor,
+	u User,
+	state string,
+	answer []byte,
+	name string,
+) (after User, codes []string, err error) {
 	if name, err = validate.Name("name", name, 1, maxPasskeyName); err != nil {
 		return User{}, nil, err
 	}
@@ -240,10 +258,24 @@ func (b *Book) AddPasskey(ctx context.Context, by audit.Actor, u User, state str
 			return err
 		}
 		if len(have) >= maxPasskeys {
-			return fault.New(fault.Conflict, codeTooManyPasskeys, "You have %d passkeys, which is the most. Remove one first.", maxPasskeys)
+			return fault.New(
+				fault.Conflict,
+				codeTooManyPasskeys,
+				"You have %d passkeys, which is the most. Remove one first.",
+				maxPasskeys,
+			)
 		}
-		n, err := tx.Exec(ctx, `INSERT INTO passkeys (user_id, credential_id, credential, sign_count, name, created_at, last_used_at)
-			VALUES ($1, $2, $3, $4, $5, $6, 0) ON CONFLICT DO NOTHING`, u.ID, credentialID(id.ID), text, int64(id.Authenticator.SignCount), name, now)
+		n, err := tx.Exec(
+			ctx,
+			`INSERT INTO passkeys (user_id, credential_id, credential, sign_count, name, created_at, last_used_at)
+			VALUES ($1, $2, $3, $4, $5, $6, 0) ON CONFLICT DO NOTHING`,
+			u.ID,
+			credentialID(id.ID),
+			text,
+			int64(id.Authenticator.SignCount),
+			name,
+			now,
+		)
 		if err != nil {
 			return err
 		}
@@ -257,7 +289,11 @@ func (b *Book) AddPasskey(ctx context.Context, by audit.Actor, u User, state str
 }
 
 // newCredential verifies the answer to the challenge of a registration.
-func (b *Book) newCredential(u User, state string, answer []byte) (s webauthn.SessionData, text string, c *webauthn.Credential, err error) {
+func (b *Store) newCredential(
+	u User,
+	state string,
+	answer []byte,
+) (s webauthn.SessionData, text string, c *webauthn.Credential, err error) {
 	w, err := b.relyingParty()
 	if err != nil {
 		return s, "", nil, err
@@ -272,7 +308,7 @@ func (b *Book) newCredential(u User, state string, answer []byte) (s webauthn.Se
 	if c, err = w.CreateCredential(holder{User: u}, s, parsed); err != nil {
 		return s, "", nil, refusedPasskey(err)
 	}
-	c.Attestation = webauthn.CredentialAttestation{} // nobody asked for it
+	c.Attestation = webauthn.CredentialAttestation{} // not requested
 	b2, err := json.Marshal(c)
 	if err != nil {
 		return s, "", nil, fmt.Errorf("write a passkey: %w", err)
@@ -283,7 +319,7 @@ func (b *Book) newCredential(u User, state string, answer []byte) (s webauthn.Se
 func credentialID(id []byte) string { return base64.RawURLEncoding.EncodeToString(id) }
 
 // RenamePasskey gives a passkey another name.
-func (b *Book) RenamePasskey(ctx context.Context, by audit.Actor, userID, id int64, name string) error {
+func (b *Store) RenamePasskey(ctx context.Context, by audit.Actor, userID, id int64, name string) error {
 	name, err := validate.Name("name", name, 1, maxPasskeyName)
 	if err != nil {
 		return err
@@ -299,9 +335,8 @@ func (b *Book) RenamePasskey(ctx context.Context, by audit.Actor, userID, id int
 	return err
 }
 
-// RemovePasskey removes a passkey. It ends all sessions but those begun with the user
-// that it returns.
-func (b *Book) RemovePasskey(ctx context.Context, by audit.Actor, userID, id int64) (User, error) {
+// RemovePasskey removes a passkey. It ends all sessions except those begun with the returned user.
+func (b *Store) RemovePasskey(ctx context.Context, by audit.Actor, userID, id int64) (User, error) {
 	return b.changeLogin(ctx, userID, "remove a passkey", func(tx *sqldb.Tx, l *login, now time.Time) error {
 		n, err := tx.Exec(ctx, `DELETE FROM passkeys WHERE user_id = $1 AND id = $2`, userID, id)
 		if err == nil && n == 0 {
@@ -310,7 +345,14 @@ func (b *Book) RemovePasskey(ctx context.Context, by audit.Actor, userID, id int
 		if err != nil {
 			return err
 		}
-		return b.loseFactor(ctx, tx, l, by, lostFactor{"user.passkey_remove", audit.Facts{"passkey": id}, toldPasskeyRemoved}, now)
+		return b.loseFactor(
+			ctx,
+			tx,
+			l,
+			by,
+			lostFactor{"user.passkey_remove", audit.Facts{"passkey": id}, toldPasskeyRemoved},
+			now,
+		)
 	})
 }
 

@@ -14,8 +14,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// BeginPasskeySignIn makes the challenge of a sign-in by passkey, of whoever has one.
-func (b *Book) BeginPasskeySignIn() (Ceremony, error) {
+// BeginPasskeySignIn makes the challenge of a sign-in by passkey, for any user.
+func (b *Store) BeginPasskeySignIn() (Ceremony, error) {
 	w, err := b.relyingParty()
 	if err != nil {
 		return Ceremony{}, err
@@ -27,9 +27,9 @@ func (b *Book) BeginPasskeySignIn() (Ceremony, error) {
 	return b.ceremony(options, session)
 }
 
-// BeginPasskeyProof makes a challenge for the passkeys of one user: for the second step,
-// or to confirm that it is still them.
-func (b *Book) BeginPasskeyProof(ctx context.Context, userID int64) (Ceremony, error) {
+// BeginPasskeyProof makes a challenge for the passkeys of one user: for the second step, or to
+// confirm that the user is still present.
+func (b *Store) BeginPasskeyProof(ctx context.Context, userID int64) (Ceremony, error) {
 	w, err := b.relyingParty()
 	if err != nil {
 		return Ceremony{}, err
@@ -48,7 +48,7 @@ func (b *Book) BeginPasskeyProof(ctx context.Context, userID int64) (Ceremony, e
 	return b.ceremony(options, session)
 }
 
-func (b *Book) holder(ctx context.Context, userID int64) (holder, error) {
+func (b *Store) holder(ctx context.Context, userID int64) (holder, error) {
 	u, err := b.Get(ctx, userID)
 	if err != nil {
 		return holder{}, err
@@ -60,39 +60,83 @@ func (b *Book) holder(ctx context.Context, userID int64) (holder, error) {
 	return holder{User: u, keys: keys}, nil
 }
 
-// PasskeySignIn signs in whoever answered the challenge of BeginPasskeySignIn. It needs no
-// other step: the device verified its user.
-func (b *Book) PasskeySignIn(ctx context.Context, state string, answer []byte, c Client) (User, error) {
-	return b.provePasskey(ctx, 0, state, answer, "sign in by passkey", func(tx *sqldb.Tx, l *login, now time.Time) error {
-		audit.Record(tx, now, self(l.ID, c.Address), "user.sign_in", subject(l.ID), nil, audit.Facts{"by": "passkey"})
-		return nil
-	})
+// PasskeySignIn checks the answer to the challenge of BeginPasskeySignIn and signs in the user of
+// its passkey. It needs no second step, because the device verified its user.
+func (b *Store) PasskeySignIn(ctx context.Context, state string, answer []byte, c Client) (User, error) {
+	return b.provePasskey(
+		ctx,
+		0,
+		state,
+		answer,
+		"sign in by passkey",
+		func(tx *sqldb.Tx, l *login, now time.Time) error {
+			audit.Record(
+				tx,
+				now,
+				self(l.ID, c.Address),
+				"user.sign_in",
+				subject(l.ID),
+				nil,
+				audit.Facts{"by": "passkey"},
+			)
+			return nil
+		},
+	)
 }
 
 // PasskeyStep completes a sign-in by the answer to a challenge of BeginPasskeyProof.
-func (b *Book) PasskeyStep(ctx context.Context, first FirstStep, state string, answer []byte, c Client) (User, error) {
-	return b.provePasskey(ctx, first.UserID, state, answer, "sign in by passkey", func(tx *sqldb.Tx, l *login, now time.Time) error {
-		if l.SessionEpoch != first.Epoch {
-			return stepOver()
-		}
-		audit.Record(tx, now, self(l.ID, c.Address), "user.sign_in", subject(l.ID), nil, audit.Facts{"by": "passkey"})
-		return nil
-	})
+func (b *Store) PasskeyStep(ctx context.Context, first FirstStep, state string, answer []byte, c Client) (User, error) {
+	return b.provePasskey(
+		ctx,
+		first.UserID,
+		state,
+		answer,
+		"sign in by passkey",
+		func(tx *sqldb.Tx, l *login, now time.Time) error {
+			if l.SessionEpoch != first.Epoch {
+				return stepOver()
+			}
+			audit.Record(
+				tx,
+				now,
+				self(l.ID, c.Address),
+				"user.sign_in",
+				subject(l.ID),
+				nil,
+				audit.Facts{"by": "passkey"},
+			)
+			return nil
+		},
+	)
 }
 
-// ConfirmPasskey proves by the answer to a challenge of BeginPasskeyProof that a user who
-// is signed in is still the one at the browser.
-func (b *Book) ConfirmPasskey(ctx context.Context, by audit.Actor, userID int64, state string, answer []byte) error {
-	_, err := b.provePasskey(ctx, userID, state, answer, "confirm by passkey", func(tx *sqldb.Tx, _ *login, now time.Time) error {
-		audit.Record(tx, now, by, "user.confirm", subject(userID), nil, audit.Facts{"by": "passkey"})
-		return nil
-	})
+// ConfirmPasskey checks the answer to a challenge of BeginPasskeyProof, to confirm that the
+// signed-in user is still the one at the browser.
+func (b *Store) ConfirmPasskey(ctx context.Context, by audit.Actor, userID int64, state string, answer []byte) error {
+	_, err := b.provePasskey(
+		ctx,
+		userID,
+		state,
+		answer,
+		"confirm by passkey",
+		func(tx *sqldb.Tx, _ *login, now time.Time) error {
+			audit.Record(tx, now, by, "user.confirm", subject(userID), nil, audit.Facts{"by": "passkey"})
+			return nil
+		},
+	)
 	return err
 }
 
-// provePasskey verifies the answer of a passkey, of the user or of anybody for 0, and has
-// done called in the transaction that uses the challenge up.
-func (b *Book) provePasskey(ctx context.Context, userID int64, state string, answer []byte, doing string, done func(*sqldb.Tx, *login, time.Time) error) (User, error) {
+// provePasskey verifies the answer of a passkey of the user; 0 is any user. It calls done in the
+// transaction that uses up the challenge.
+func (b *Store) provePasskey(
+	ctx context.Context,
+	userID int64,
+	state string,
+	answer []byte,
+	doing string,
+	done func(*sqldb.Tx, *login, time.Time) error,
+) (User, error) {
 	session, err := b.openCeremony(state)
 	if err != nil {
 		return User{}, err
@@ -105,7 +149,7 @@ func (b *Book) provePasskey(ctx context.Context, userID int64, state string, ans
 		if err := useChallenge(ctx, tx, session, now); err != nil {
 			return err
 		}
-		// Devices that count must count up; those that do not send 0 for ever.
+		// Devices with a counter must count up; the others always send 0.
 		n, err := tx.Exec(ctx, `UPDATE passkeys SET sign_count = $3, last_used_at = $4 WHERE id = $1 AND user_id = $2
 			AND (sign_count < $3 OR sign_count = 0 AND $3 = 0)`, key.ID, key.userID, counted, now)
 		if err != nil {
@@ -118,7 +162,15 @@ func (b *Book) provePasskey(ctx context.Context, userID int64, state string, ans
 	})
 	if fault.Is(err, CodePasskeyCloned) {
 		err = errors.Join(err, b.DB.Write(ctx, func(tx *sqldb.Tx) error {
-			audit.Record(tx, b.Now(), audit.System("passkeys"), "user.passkey_refused", subject(key.userID), nil, audit.Facts{"passkey": key.ID})
+			audit.Record(
+				tx,
+				b.Now(),
+				audit.System("passkeys"),
+				"user.passkey_refused",
+				subject(key.userID),
+				nil,
+				audit.Facts{"passkey": key.ID},
+			)
 			return nil
 		}))
 	}
@@ -126,13 +178,22 @@ func (b *Book) provePasskey(ctx context.Context, userID int64, state string, ans
 }
 
 func clonedPasskey() error {
-	return fault.New(fault.Unknown, CodePasskeyCloned,
-		"This passkey was not accepted: there seems to be a copy of it. Sign in another way, and remove it from your account.")
+	return fault.New(
+		fault.Unknown,
+		CodePasskeyCloned,
+		"This passkey was not accepted: there seems to be a copy of it. Sign in another way, and remove it from "+
+			"your account.",
+	)
 }
 
 // verify checks the signature of an answer and returns the passkey that made it, with its
 // new count.
-func (b *Book) verify(ctx context.Context, userID int64, session webauthn.SessionData, answer []byte) (Passkey, int64, error) {
+func (b *Store) verify(
+	ctx context.Context,
+	userID int64,
+	session webauthn.SessionData,
+	answer []byte,
+) (Passkey, int64, error) {
 	w, err := b.relyingParty()
 	if err != nil {
 		return Passkey{}, 0, err
@@ -141,7 +202,13 @@ func (b *Book) verify(ctx context.Context, userID int64, session webauthn.Sessio
 	if err != nil {
 		return Passkey{}, 0, refusedPasskey(err)
 	}
-	key, err := sqldb.One(ctx, b.DB, scanPasskey, `SELECT `+passkeyColumns+` FROM passkeys WHERE credential_id = $1`, credentialID(parsed.RawID))
+	key, err := sqldb.One(
+		ctx,
+		b.DB,
+		scanPasskey,
+		`SELECT `+passkeyColumns+` FROM passkeys WHERE credential_id = $1`,
+		credentialID(parsed.RawID),
+	)
 	if errors.Is(err, sqldb.ErrNone) {
 		return Passkey{}, 0, refusedPasskey(errors.New("no account has this passkey"))
 	}
@@ -156,7 +223,11 @@ func (b *Book) verify(ctx context.Context, userID int64, session webauthn.Sessio
 		return Passkey{}, 0, err
 	}
 	if userID == 0 {
-		_, err = w.ValidateDiscoverableLogin(func([]byte, []byte) (webauthn.User, error) { return h, nil }, session, parsed)
+		_, err = w.ValidateDiscoverableLogin(
+			func([]byte, []byte) (webauthn.User, error) { return h, nil },
+			session,
+			parsed,
+		)
 	} else {
 		_, err = w.ValidateLogin(h, session, parsed)
 	}

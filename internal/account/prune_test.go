@@ -13,16 +13,16 @@ import (
 
 const bob = "bob@example.com"
 
-// signedUp is a desk where somebody has signed up.
-func signedUp(t *testing.T) (*desk, account.User) {
+// signedUp returns a harness with one sign-up.
+func signedUp(t *testing.T) (*harness, account.User) {
 	t.Helper()
 	d := open(t)
 	d.signUp(t, bob, "correct horse battery", "")
 	return d, d.known(t, bob)[0]
 }
 
-// known are the users with an address.
-func (d *desk) known(t *testing.T, email string) []account.User {
+// known returns the users with an address.
+func (d *harness) known(t *testing.T, email string) []account.User {
 	t.Helper()
 	list, _, err := d.List(t.Context(), account.Filter{Email: email}, paging.First())
 	if err != nil {
@@ -31,8 +31,8 @@ func (d *desk) known(t *testing.T, email string) []account.User {
 	return list
 }
 
-// forget lets days pass and forgets.
-func (d *desk) forget(t *testing.T, after time.Duration) {
+// forget advances the clock and prunes.
+func (d *harness) forget(t *testing.T, after time.Duration) {
 	t.Helper()
 	d.now = noon.Add(after)
 	if _, err := d.Prune(t.Context()); err != nil {
@@ -42,8 +42,8 @@ func (d *desk) forget(t *testing.T, after time.Duration) {
 
 const week = 7 * 24 * time.Hour
 
-// TestForgetSignUp: of a sign-up that nobody confirms nothing is left after a week,
-// and the address can sign up anew.
+// TestForgetSignUp checks that nothing is left of an unconfirmed sign-up after a week, and that the
+// address can sign up again.
 func TestForgetSignUp(t *testing.T) {
 	d, u := signedUp(t)
 	d.forget(t, week)
@@ -60,16 +60,16 @@ func TestForgetSignUp(t *testing.T) {
 	}
 }
 
-// TestForgetSignUpAfterTheLastMail: the week begins anew with each mail, so that no
-// link that works loses its user.
+// TestForgetSignUpAfterTheLastMail checks that each email restarts the week, so that no working
+// link loses its user.
 func TestForgetSignUpAfterTheLastMail(t *testing.T) {
-	for name, ask := range map[string]func(*desk) error{
-		"sign-up": func(d *desk) error {
+	for name, ask := range map[string]func(*harness) error{
+		"sign-up": func(d *harness) error {
 			_, err := d.SignUp(t.Context(), account.Person{Email: bob}, "correct horse battery", "", account.Client{})
 			return err
 		},
-		"link":  func(d *desk) error { return d.SendLink(t.Context(), bob, "") },
-		"reset": func(d *desk) error { return d.SendReset(t.Context(), bob, "") },
+		"link":  func(d *harness) error { return d.SendLink(t.Context(), bob, "") },
+		"reset": func(d *harness) error { return d.SendReset(t.Context(), bob, "") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, _ := signedUp(t)
@@ -88,43 +88,43 @@ func TestForgetSignUpAfterTheLastMail(t *testing.T) {
 	}
 }
 
-// TestForgetNobodyElse: who has proven the address, or was named by anybody but a
-// visitor, stays: something may hang on the user.
+// TestForgetNobodyElse checks that users stay if they proved the address or were named by anyone
+// but a visitor: other data may refer to them.
 func TestForgetNobodyElse(t *testing.T) {
-	for name, act := range map[string]func(*testing.T, *desk, account.User){
-		"confirmed":               func(t *testing.T, d *desk, _ account.User) { d.use(t, d.mailed(t), "") },
-		"created by the operator": func(t *testing.T, d *desk, _ account.User) { d.create(t, account.Person{Email: bob}) },
-		"sold to": func(t *testing.T, d *desk, _ account.User) {
+	for name, act := range map[string]func(*testing.T, *harness, account.User){
+		"confirmed":               func(t *testing.T, d *harness, _ account.User) { d.use(t, d.mailed(t), "") },
+		"created by the operator": func(t *testing.T, d *harness, _ account.User) { d.create(t, account.Person{Email: bob}) },
+		"sold to": func(t *testing.T, d *harness, _ account.User) {
 			d.write(t, func(tx *sqldb.Tx) error {
 				_, err := account.Find(t.Context(), tx, account.Person{Email: bob}, d.now)
 				return err
 			})
 		},
-		"given an external id": func(t *testing.T, d *desk, _ account.User) {
+		"given an external id": func(t *testing.T, d *harness, _ account.User) {
 			d.create(t, account.Person{Email: bob, ExternalID: "u-1"})
 		},
-		"locked by another package": func(t *testing.T, d *desk, u account.User) {
+		"locked by another package": func(t *testing.T, d *harness, u account.User) {
 			d.write(t, func(tx *sqldb.Tx) error { return account.Present(t.Context(), tx, u.ID) })
 		},
-		"made an operator": func(t *testing.T, d *desk, u account.User) {
+		"made an operator": func(t *testing.T, d *harness, u account.User) {
 			d.write(t, func(tx *sqldb.Tx) error {
 				_, err := account.SetRole(t.Context(), tx, operator, u.ID, account.RoleAdmin, d.now)
 				return err
 			})
 		},
-		"given a link": func(t *testing.T, d *desk, u account.User) {
+		"given a link": func(t *testing.T, d *harness, u account.User) {
 			if _, _, err := d.Link(t.Context(), operator, u.ID, ""); err != nil {
 				t.Fatal(err)
 			}
 		},
-		"given a password": func(t *testing.T, d *desk, u account.User) {
-			hash, err := d.NewPassword(t.Context(), "correct horse battery")
+		"given a password": func(t *testing.T, d *harness, u account.User) {
+			hash, err := d.NewPassword(t.Context(), "", "correct horse battery")
 			if err != nil {
 				t.Fatal(err)
 			}
 			d.write(t, func(tx *sqldb.Tx) error { return account.SetPassword(t.Context(), tx, operator, u.ID, hash, d.now) })
 		},
-		"erased": func(t *testing.T, d *desk, u account.User) {
+		"erased": func(t *testing.T, d *harness, u account.User) {
 			d.write(t, func(tx *sqldb.Tx) error {
 				_, _, err := account.Erase(t.Context(), tx, operator, u.ID, d.now)
 				return err
@@ -134,7 +134,7 @@ func TestForgetNobodyElse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d, u := signedUp(t)
 			act(t, d, u)
-			// What somebody signs up with later changes nothing about that.
+			// A later sign-up does not change that.
 			d.signUp(t, bob, "correct horse battery", "")
 			d.forget(t, 2*week)
 			if _, err := d.Get(t.Context(), u.ID); err != nil {
@@ -151,8 +151,7 @@ func TestForgetNobodyElse(t *testing.T) {
 	}
 }
 
-// TestForgetBesideFind forgets a sign-up while something is sold to its address:
-// whoever gets a user gets one that stays.
+// TestForgetBesideFind prunes a sign-up during a sale to its address. Each user found stays.
 func TestForgetBesideFind(t *testing.T) {
 	d, _ := signedUp(t)
 	d.now = noon.Add(2 * week)

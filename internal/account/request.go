@@ -15,11 +15,11 @@ import (
 	"claviger/internal/validate"
 )
 
-// maxRequests bounds how many requests for a link wait to be looked at. Nobody
-// but an attacker fills that: a request waits for milliseconds.
+// maxRequests limits the number of waiting requests for a link. Only an attack reaches it: a
+// request waits for milliseconds.
 const maxRequests = 10_000
 
-// request is a visitor's request for a mail to an address, which may be nobody's.
+// request is a visitor's request for an email to an address, with or without an account.
 type request struct {
 	id      int64
 	key     string // of the address
@@ -32,32 +32,36 @@ func scanRequest(r *sqldb.Row, q *request) error {
 	return r.Scan(&q.id, &q.key, &q.purpose, &q.next, &q.at)
 }
 
-// SendLink has a link mailed that signs in whoever has the address, if anybody
-// has. next is the page it leads to.
-func (b *Book) SendLink(ctx context.Context, email, next string) error {
+// SendLink emails a sign-in link to the user with the address, if there is one. next is the page it
+// leads to.
+func (b *Store) SendLink(ctx context.Context, email, next string) error {
 	return b.request(ctx, email, ForSignIn, next)
 }
 
-// SendReset has a link mailed that lets whoever has the address choose a
-// password, if anybody has. next is the page it leads to in the end.
-func (b *Book) SendReset(ctx context.Context, email, next string) error {
+// SendReset emails a link to choose a password to the user with the address, if there is one. next
+// is the page it finally leads to.
+func (b *Store) SendReset(ctx context.Context, email, next string) error {
 	return b.request(ctx, email, ForReset, next)
 }
 
-// request stores that a mail was asked for and no more. It is the same statement
-// whoever has the address: whoever measures how long the answer takes learns
-// nothing. Whose it is, LinkMailer looks up afterwards.
-func (b *Book) request(ctx context.Context, email string, p Purpose, next string) error {
+// request only stores the request. The statement is the same for known and unknown addresses, so
+// response times reveal nothing. LinkMailer looks up the user afterwards.
+func (b *Store) request(ctx context.Context, email string, p Purpose, next string) error {
 	email, err := validate.Email("email", email)
 	if err != nil {
 		return err
 	}
 	err = b.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		n, err := tx.Exec(ctx, `INSERT INTO link_requests (email_key, purpose, next, created_at)
-			SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS BIGINT) WHERE (SELECT count(*) FROM link_requests) < $5`,
+			SELECT CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT), CAST($4 AS BIGINT) WHERE (SELECT count(*)
+			FROM link_requests) < $5`,
 			validate.EmailKey(email), string(p), LocalPath(next), b.Now(), maxRequests)
 		if err == nil && n == 0 {
-			f := fault.New(fault.Throttled, codeTooManyRequests, "Very many mails are being asked for right now. Wait a minute and ask again.")
+			f := fault.New(
+				fault.Throttled,
+				codeTooManyRequests,
+				"Very many mails are being asked for right now. Wait a minute and ask again.",
+			)
 			f.After = time.Minute
 			return f
 		}
@@ -75,35 +79,33 @@ func (b *Book) request(ctx context.Context, email string, p Purpose, next string
 // LinksEvery is how often LinkMailer looks for requests unless it is woken.
 const LinksEvery = 15 * time.Second
 
-// LinkMailer is the job of mailing the links that visitors asked for. It is
-// meant to run on one node at a time, and may run on several: each request is answered
-// by one of them. One that fails is tried again with the next round. A request that is older than a link's life is dropped:
-// whoever sent it was told to ask again.
+// LinkMailer is the job that emails the requested links. It should run on one node at a time, but
+// may run on several: each request is answered by one of them. The next round retries failed
+// requests. A request older than a link's life is dropped: its sender was told to ask again.
 type LinkMailer struct {
-	Book  *Book
+	Store *Store
 	Log   *slog.Logger  // nil: slog.Default()
-	Every time.Duration // between rounds when nobody wakes it; 0: LinksEvery
+	Every time.Duration // between rounds unless woken; 0: LinksEvery
 	Ran   job.Ran       // called after each round; nil: not called
 
 	make sync.Once
-	bell chan struct{}
+	wake chan struct{}
 }
 
 // Wake makes a running LinkMailer look for requests now. It never waits.
 func (m *LinkMailer) Wake() {
 	select {
 	case m.woken() <- struct{}{}:
-	default: // it is about to look
+	default: // already woken
 	}
 }
 
 func (m *LinkMailer) woken() chan struct{} {
-	m.make.Do(func() { m.bell = make(chan struct{}, 1) })
-	return m.bell
+	m.make.Do(func() { m.wake = make(chan struct{}, 1) })
+	return m.wake
 }
 
-// Run mails what was asked for until ctx ends. A round that fails is logged, and
-// the next one comes all the same.
+// Run answers requests until ctx ends. It logs a failed round and continues with the next one.
 func (m *LinkMailer) Run(ctx context.Context) {
 	ticker := time.NewTicker(cmp.Or(m.Every, LinksEvery))
 	defer ticker.Stop()
@@ -128,18 +130,18 @@ func (m *LinkMailer) Run(ctx context.Context) {
 	}
 }
 
-// Round answers the requests that wait, oldest first, and reports whether more may
-// wait. One that fails does not hold up the others.
+// Round answers waiting requests, oldest first, and reports whether more may wait. A failed one
+// does not delay the others.
 func (m *LinkMailer) Round(ctx context.Context) (more bool, err error) {
 	const most = 100
-	list, err := sqldb.All(ctx, m.Book.DB, scanRequest,
+	list, err := sqldb.All(ctx, m.Store.DB, scanRequest,
 		`SELECT id, email_key, purpose, next, created_at FROM link_requests ORDER BY id LIMIT $1`, most)
 	if err != nil {
 		return false, fmt.Errorf("read which links were asked for: %w", err)
 	}
 	var errs []error
 	for _, q := range list {
-		if err := m.Book.answer(ctx, q); err != nil {
+		if err := m.Store.answer(ctx, q); err != nil {
 			errs = append(errs, fmt.Errorf("mail a link: %w", err))
 		}
 	}

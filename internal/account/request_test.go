@@ -15,16 +15,16 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// mailLinks mails the links that were asked for.
-func (d *desk) mailLinks(t *testing.T) {
+// mailLinks emails the requested links.
+func (d *harness) mailLinks(t *testing.T) {
 	t.Helper()
-	if more, err := (&account.LinkMailer{Book: d.Book}).Round(t.Context()); more || err != nil {
+	if more, err := (&account.LinkMailer{Store: d.Store}).Round(t.Context()); more || err != nil {
 		t.Fatalf("a round: %v, %v", more, err)
 	}
 }
 
-// requested is the requests that wait.
-func (d *desk) requested(t *testing.T) int64 {
+// requested returns the number of waiting requests.
+func (d *harness) requested(t *testing.T) int64 {
 	t.Helper()
 	n, err := sqldb.One(t.Context(), d.DB, sqldb.Value[int64], `SELECT count(*) FROM link_requests`)
 	if err != nil {
@@ -33,11 +33,9 @@ func (d *desk) requested(t *testing.T) int64 {
 	return n
 }
 
-// TestRequestLooksAtNobody: asking for a link, or for a reset, takes one
-// transaction that stores the request, and neither reads nor writes anything about
-// people, links or mails: with those tables out of the way it succeeds all the same,
-// for an address that somebody has and for one that nobody has. So it takes the
-// same time for both.
+// TestRequestLooksAtNobody checks that a request for a link or a reset takes one transaction that
+// only stores the request. It neither reads nor writes users, links or emails: without those tables
+// it still succeeds, for known and unknown addresses. So both take the same time.
 func TestRequestLooksAtNobody(t *testing.T) {
 	d := open(t)
 	d.create(t, account.Person{Email: "ann@example.com"})
@@ -71,7 +69,7 @@ func TestRequestLooksAtNobody(t *testing.T) {
 	}
 }
 
-// TestRequestsOfTwoNodes: each request is answered once, however many nodes look.
+// TestRequestsOfTwoNodes checks that several nodes answer each request once.
 func TestRequestsOfTwoNodes(t *testing.T) {
 	d := open(t)
 	for n := range 20 {
@@ -84,7 +82,7 @@ func TestRequestsOfTwoNodes(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			if _, err := (&account.LinkMailer{Book: d.Book}).Round(t.Context()); err != nil {
+			if _, err := (&account.LinkMailer{Store: d.Store}).Round(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -95,8 +93,8 @@ func TestRequestsOfTwoNodes(t *testing.T) {
 	}
 }
 
-// TestRequestsAreBounded: when very many wait, a further one is told to come back,
-// whoever has the address.
+// TestRequestsAreBounded checks that with very many waiting requests, further ones are refused for
+// now, for known and unknown addresses.
 func TestRequestsAreBounded(t *testing.T) {
 	d := open(t)
 	d.create(t, account.Person{Email: "ann@example.com"})
@@ -119,8 +117,7 @@ func TestRequestsAreBounded(t *testing.T) {
 	}
 }
 
-// TestOldRequests: what was asked for while nobody looked is dropped once a link
-// mailed for it would no longer be waited for.
+// TestOldRequests checks that requests older than a link's life are dropped.
 func TestOldRequests(t *testing.T) {
 	d := open(t)
 	d.create(t, account.Person{Email: "ann@example.com"})
@@ -135,10 +132,10 @@ func TestOldRequests(t *testing.T) {
 	}
 }
 
-// TestLinkMailer: it mails at once when it is woken, and records who it was for.
+// TestLinkMailer checks that it sends immediately when woken, and records the user.
 func TestLinkMailer(t *testing.T) {
 	d := open(t)
-	m := &account.LinkMailer{Book: d.Book, Every: time.Hour}
+	m := &account.LinkMailer{Store: d.Store, Every: time.Hour}
 	d.Asked = m.Wake
 	mailed := make(chan struct{}, 1)
 	d.Mail = &mail.Outbox{Sealer: d.Mail.Sealer, Wake: func() { mailed <- struct{}{} }}

@@ -13,10 +13,10 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Role is what an operator, one of the marketplace's own people, may do in the console.
+// Role defines the rights of an operator, a member of the marketplace's own team, in the console.
 type Role string
 
-// The roles of operators.
+// Roles of operators.
 const (
 	RoleAdmin   Role = "admin"
 	RoleSupport Role = "support"
@@ -24,25 +24,30 @@ const (
 	RoleViewer  Role = "viewer"
 )
 
-// Roles are all of them, from the one that may do least.
+// Roles lists all roles, from the least rights to the most.
 var Roles = []Role{RoleViewer, RoleSales, RoleSupport, RoleAdmin}
 
-// roleScopes are the scopes of tokens that a role stands for.
+// roleScopes lists the token scopes that correspond to each role.
 var roleScopes = map[Role][]Scope{
 	RoleViewer: {Read}, RoleSales: {Read, Sell}, RoleSupport: {Read, Support}, RoleAdmin: {Read, Sell, Support, Admin},
 }
 
-// May reports whether the role allows what needs the scope. A role that is not listed
-// allows nothing.
+// May reports whether the role includes the scope. An unknown role includes none.
 func (r Role) May(s Scope) bool { return slices.Contains(roleScopes[r], s) }
 
-// Sentence says what the role may do.
+// exceeds reports whether the role includes a scope that the other does not.
+func (r Role) exceeds(other Role) bool {
+	return slices.ContainsFunc(roleScopes[r], func(s Scope) bool { return !other.May(s) })
+}
+
+// Sentence describes the role's rights.
 func (r Role) Sentence() string {
 	switch r {
 	case RoleAdmin:
 		return "An admin does everything, and also manages partners, people, tokens and the team."
 	case RoleSupport:
-		return "Support sees everything, and helps people: holds, reinstates and releases licenses, redelivers, makes sign-in links."
+		return "Support sees everything, and helps people: holds, reinstates and releases licenses, redelivers, " +
+			"makes sign-in links."
 	case RoleSales:
 		return "Sales sees everything, and records purchases, plan changes and refunds."
 	case RoleViewer:
@@ -59,11 +64,12 @@ func (r Role) valid() error {
 	return fault.Field("role", "must be admin, support, sales or viewer.")
 }
 
-// Operator reports whether the user is one of the marketplace's own people.
+// Operator reports whether the user belongs to the marketplace's own team.
 func (u User) Operator() bool { return u.Role != "" }
 
-// SetRole makes a user an operator with a role, or, with "", no operator any more. The
-// last admin keeps the role.
+// SetRole makes a user an operator with a role; "" removes the role. The last admin keeps the role.
+// A new right signs the user out everywhere. A mere loss of rights signs them out of the console
+// and the portal.
 func SetRole(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, role Role, at time.Time) (User, error) {
 	if role != "" {
 		if err := role.valid(); err != nil {
@@ -80,7 +86,7 @@ func SetRole(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, role R
 	return u.setRole(ctx, tx, by, role, at)
 }
 
-// setRole gives a user another role, or none, under the locks of the user and the team.
+// setRole changes or removes a user's role. The caller holds the locks of the user and the team.
 func (u User) setRole(ctx context.Context, tx *sqldb.Tx, by audit.Actor, role Role, at time.Time) (User, error) {
 	if u.Role == role {
 		return u, nil
@@ -89,7 +95,8 @@ func (u User) setRole(ctx context.Context, tx *sqldb.Tx, by audit.Actor, role Ro
 		return User{}, err
 	}
 	before := u
-	u.Role, u.UpdatedAt = role, at
+	u.Role = role
+	u.UpdatedAt = at
 	switch {
 	case role == "":
 		u.OperatorSince = time.Time{}
@@ -99,13 +106,26 @@ func (u User) setRole(ctx context.Context, tx *sqldb.Tx, by audit.Actor, role Ro
 	if role != RoleAdmin {
 		invitation.EndOf(tx, invitation.Marketplace, u.ID, at)
 	}
-	tx.Queue(`UPDATE users SET operator_role = $2, operator = $3, operator_since = $4, updated_at = $5 WHERE id = $1`,
-		u.ID, role, u.Operator(), u.OperatorSince, at)
+	if role.exceeds(before.Role) {
+		u.endSessions(tx, at)
+	} else {
+		u.StaffEpoch++
+	}
+	tx.Queue(
+		`UPDATE users SET operator_role = $2, operator = $3, operator_since = $4, updated_at = $5, session_epoch = $6, staff_epoch = $7 WHERE id = $1`,
+		u.ID,
+		role,
+		u.Operator(),
+		u.OperatorSince,
+		at,
+		u.SessionEpoch,
+		u.StaffEpoch,
+	)
 	audit.Record(tx, at, by, "user.operator", subject(u.ID), before.facts(), u.facts())
 	return u, nil
 }
 
-// eraseRole ends the role of a user who is being erased and is locked.
+// eraseRole ends the role of a user during an erasure. The user is locked.
 func (u User) eraseRole(ctx context.Context, tx *sqldb.Tx, by audit.Actor, at time.Time) error {
 	if !u.Operator() {
 		return nil
@@ -120,9 +140,15 @@ func (u User) eraseRole(ctx context.Context, tx *sqldb.Tx, by audit.Actor, at ti
 	return u.dispensable(ctx, tx)
 }
 
-// RoleOf returns the role of a user; "" for who is no operator, or does not exist.
+// RoleOf returns the role of a user; "" if the user is no operator or does not exist.
 func RoleOf(ctx context.Context, r sqldb.Reader, id int64) (Role, error) {
-	role, err := sqldb.One(ctx, r, sqldb.Value[string], `SELECT operator_role FROM users WHERE id = $1 AND erased_at = 0`, id)
+	role, err := sqldb.One(
+		ctx,
+		r,
+		sqldb.Value[string],
+		`SELECT operator_role FROM users WHERE id = $1 AND erased_at = 0`,
+		id,
+	)
 	if err != nil && !errors.Is(err, sqldb.ErrNone) {
 		return "", fmt.Errorf("read the role of user %d: %w", id, err)
 	}

@@ -11,24 +11,22 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Sessions keeps what browsers' sessions hold, for a session manager such as
-// alexedwards/scs, whose Store and CtxStore it is. What they hold is not its
-// business. Tokens are kept as hashes, whatever the manager does.
+// Sessions stores the data of browser sessions. It implements Store and CtxStore of the session
+// manager alexedwards/scs, and does not interpret the data. It stores only hashes of tokens, even
+// if the manager already hashes them.
 type Sessions struct {
 	DB  *sqldb.DB
 	Now func() time.Time
 }
 
-// deletedKept is how long it is known that a session was deleted: longer than a
-// request takes.
+// deletedKept is how long a deleted session is remembered: longer than a request takes.
 const deletedKept = time.Hour
 
-// sessionIDLength is how much of the hash of a session names it.
+// sessionIDLength is the length of the prefix of a session's hash that identifies it.
 const sessionIDLength = 16
 
-// SessionID is the name by which the audit knows the session of a key, which is what the
-// session manager gives this store for a token: enough of the hash under which it is
-// stored to find it.
+// SessionID returns the audit's id of a session, for the key that the session manager passes to
+// this store. It is a prefix of the stored hash, long enough to find the session.
 func SessionID(key string) string {
 	if key == "" {
 		return ""
@@ -36,7 +34,7 @@ func SessionID(key string) string {
 	return secret.Hash(key)[:sessionIDLength]
 }
 
-// FindCtx returns what the session of a token holds, if it has not ended.
+// FindCtx returns the data of the session of a token, if it has not ended.
 func (s *Sessions) FindCtx(ctx context.Context, token string) (data []byte, found bool, err error) {
 	text, err := s.find(ctx, secret.Hash(token))
 	if errors.Is(err, sqldb.ErrNone) {
@@ -51,36 +49,41 @@ func (s *Sessions) FindCtx(ctx context.Context, token string) (data []byte, foun
 	return data, true, nil
 }
 
-// find reads a session and, where the caller asked for it by WithHolder, its user.
+// find reads a session and, if the caller asked for it by WithHolder, its user.
 func (s *Sessions) find(ctx context.Context, hash string) (string, error) {
 	now := s.Now()
 	if holder, ok := ctx.Value(holderKey{}).(*User); ok {
 		var text string
-		u, err := sqldb.One(ctx, s.DB, func(r *sqldb.Row, u *User) error { return r.Scan(append(u.dest(), &text)...) },
+		u, err := sqldb.One(
+			ctx,
+			s.DB,
+			func(r *sqldb.Row, u *User) error { return r.Scan(append(u.dest(), &text)...) },
 			`SELECT `+columns+`, data FROM sessions JOIN signed_sessions ON signed_sessions.hash = sessions.hash JOIN users ON users.id = user_id
-			WHERE sessions.hash = $1 AND sessions.expires_at > $2 AND data <> ''`, hash, now)
+			WHERE sessions.hash = $1 AND sessions.expires_at > $2 AND data <> ''`,
+			hash,
+			now,
+		)
 		if !errors.Is(err, sqldb.ErrNone) {
 			*holder = u
 			return text, err
 		}
-		// Nobody is signed in with it, unless it has ended.
+		// The session has no signed-in user, or it has ended.
 	}
 	return sqldb.One(ctx, s.DB, sqldb.Value[string],
 		`SELECT data FROM sessions WHERE hash = $1 AND expires_at > $2 AND data <> ''`, hash, now)
 }
 
-// holderKey is where a context has the user of its session.
+// holderKey is the context key of the session's user.
 type holderKey struct{}
 
-// WithHolder returns a context in which FindCtx also reads who was noted as signed in
-// with the session, for Holder: a request for a page needs both, and one query is sooner
-// answered than two.
+// WithHolder returns a context in which FindCtx also reads the user noted for the session, for
+// Holder. Page requests need both, and one query is faster than two.
 func WithHolder(ctx context.Context) context.Context {
 	return context.WithValue(ctx, holderKey{}, &User{})
 }
 
-// Holder returns the user that FindCtx read together with the session, a zero User if it
-// read none. Who is signed in is what the session holds: a note may be missing.
+// Holder returns the user that FindCtx read together with the session, or a zero User. The data of
+// the session decides on the signed-in user: the note may be missing.
 func Holder(ctx context.Context) User {
 	if u, ok := ctx.Value(holderKey{}).(*User); ok {
 		return *u
@@ -88,13 +91,13 @@ func Holder(ctx context.Context) User {
 	return User{}
 }
 
-// CommitCtx stores what the session of a token holds from now on, and when it
-// ends. A session that was deleted stays so: a request that was under way when
-// somebody signed out must not bring it back.
+// CommitCtx stores the data and expiry of the session of a token. A deleted session stays deleted:
+// a request that was running during a sign-out must not bring it back.
 func (s *Sessions) CommitCtx(ctx context.Context, token string, data []byte, expiry time.Time) error {
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		tx.Queue(`INSERT INTO sessions (hash, data, expires_at) VALUES ($1, $2, $3)
-			ON CONFLICT (hash) DO UPDATE SET data = excluded.data, expires_at = excluded.expires_at WHERE sessions.data <> ''`,
+			ON CONFLICT (hash) DO UPDATE SET data = excluded.data, expires_at = excluded.expires_at
+			WHERE sessions.data <> ''`,
 			secret.Hash(token), base64.StdEncoding.EncodeToString(data), expiry)
 		return nil
 	})
@@ -107,7 +110,11 @@ func (s *Sessions) CommitCtx(ctx context.Context, token string, data []byte, exp
 // DeleteCtx ends the session of a token, if there is one.
 func (s *Sessions) DeleteCtx(ctx context.Context, token string) error {
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		tx.Queue(`UPDATE sessions SET data = '', expires_at = $2 WHERE hash = $1`, secret.Hash(token), s.Now().Add(deletedKept))
+		tx.Queue(
+			`UPDATE sessions SET data = '', expires_at = $2 WHERE hash = $1`,
+			secret.Hash(token),
+			s.Now().Add(deletedKept),
+		)
 		return nil
 	})
 	if err != nil {
@@ -116,20 +123,20 @@ func (s *Sessions) DeleteCtx(ctx context.Context, token string) error {
 	return nil
 }
 
-// Find is FindCtx without a deadline.
+// Find calls FindCtx without a deadline.
 func (s *Sessions) Find(token string) (data []byte, found bool, err error) {
 	return s.FindCtx(context.Background(), token)
 }
 
-// Commit is CommitCtx without a deadline.
+// Commit calls CommitCtx without a deadline.
 func (s *Sessions) Commit(token string, data []byte, expiry time.Time) error {
 	return s.CommitCtx(context.Background(), token, data, expiry)
 }
 
-// Delete is DeleteCtx without a deadline.
+// Delete calls DeleteCtx without a deadline.
 func (s *Sessions) Delete(token string) error { return s.DeleteCtx(context.Background(), token) }
 
-// Prune removes the sessions that have ended, and returns how many there were.
+// Prune removes ended sessions and returns their number.
 func (s *Sessions) Prune(ctx context.Context) (int64, error) {
 	n, err := s.DB.DeleteInBatches(ctx, s.Now(), `DELETE FROM sessions WHERE hash IN (
 		SELECT hash FROM sessions WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`)

@@ -20,7 +20,7 @@ var (
 	_ scs.CtxStore = (*account.Sessions)(nil)
 )
 
-// holds is what the store has for a token; nil is nothing.
+// holds returns the stored data of a token's session, nil if there is none.
 func holds(t *testing.T, s *account.Sessions, token string) []byte {
 	t.Helper()
 	data, found, err := s.Find(token)
@@ -53,6 +53,10 @@ func TestSessions(t *testing.T) {
 		t.Errorf("tokens are stored as %q, %v", stored, err)
 	}
 
+	named := func(hash string) bool { return hash[:16] == account.SessionID("first") }
+	if !slices.ContainsFunc(stored, named) || account.SessionID("") != "" {
+		t.Errorf("the audit names %q, of %q", account.SessionID("first"), stored)
+	}
 	now = noon.Add(time.Hour)
 	if holds(t, s, "first") != nil || holds(t, s, "second") == nil {
 		t.Error("at the end of the first, not only the second is left")
@@ -62,14 +66,14 @@ func TestSessions(t *testing.T) {
 			t.Errorf("Delete(%q): %v", token, err)
 		}
 	}
-	// A request that was under way when the session was deleted.
+	// A request that was running when the session was deleted.
 	commit("second", []byte("c"), noon.Add(48*time.Hour))
 	if got := holds(t, s, "second"); got != nil {
 		t.Errorf("a deleted session came back with %q", got)
 	}
 }
 
-// TestSessionWithHolder: one read gives the session and who is noted with it.
+// TestSessionWithHolder checks that one read returns the session and its noted user.
 func TestSessionWithHolder(t *testing.T) {
 	book := open(t)
 	s := &account.Sessions{DB: book.DB, Now: book.Now}
@@ -127,8 +131,8 @@ func TestForgetSessions(t *testing.T) {
 	}
 }
 
-// TestSessionManager is the way of a session through the manager that the pages
-// use: begun, found again, renewed at sign-in, over.
+// TestSessionManager runs a session through the manager that the pages use: begun, found again,
+// renewed at sign-in, over.
 func TestSessionManager(t *testing.T) {
 	store := &account.Sessions{DB: sqldbtest.Open(t), Now: func() time.Time { return time.Now().UTC() }}
 	m := scs.New()

@@ -13,20 +13,19 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// sessionKept is how long it is known who is signed in with a session: as long as one
-// lasts at most.
+// sessionKept is how long the user of a session is stored: the maximum life of a session.
 const sessionKept = 31 * 24 * time.Hour
 
-// maxSessions is how many of their sessions people see, the last used ones.
+// maxSessions is how many sessions people see, most recently used first.
 const maxSessions = 50
 
-// SignedSession is a session of a user, as they see it.
+// SignedSession is a session of a user, in the form shown to them.
 type SignedSession struct {
-	ID      string // as the audit names it
-	Browser string // in words
+	ID      string // the id in the audit
+	Browser string // a description of the browser
 	Client  string // the address it was last used from
 	BegunAt time.Time
-	SeenAt  time.Time // right to a few minutes
+	SeenAt  time.Time // accurate to a few minutes
 
 	hash string
 }
@@ -37,23 +36,28 @@ func scanSession(r *sqldb.Row, s *SignedSession) error {
 	return err
 }
 
-// NewSession is who is signed in with a session.
+// NewSession describes the sign-in of a session.
 type NewSession struct {
 	UserID, Epoch   int64
 	Browser, Client string
 	BegunAt         time.Time
-	Replaces        string // the key of the session that it goes on from; "": none
-	NewBrowser      bool   // the user signs in now, with a browser that is not known as theirs: they are told
+	Replaces        string // the key of the session that it continues; "": none
+	NewBrowser      bool   // sign-in from a browser that is new for the user: they are notified
 }
 
-// NoteSession notes who is signed in with the session that is stored under a key, and
-// that it is used now.
-func (b *Book) NoteSession(ctx context.Context, key string, s NewSession) error {
+// NoteSession records the user of the session that is stored under a key, and its use at this
+// moment.
+func (b *Store) NoteSession(ctx context.Context, key string, s NewSession) error {
 	now := b.Now()
 	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		hash := secret.Hash(key)
 		if s.Replaces != "" {
-			tx.Queue(`UPDATE signed_sessions SET hash = $2 WHERE hash = $1 AND user_id = $3`, secret.Hash(s.Replaces), hash, s.UserID)
+			tx.Queue(
+				`UPDATE signed_sessions SET hash = $2 WHERE hash = $1 AND user_id = $3`,
+				secret.Hash(s.Replaces),
+				hash,
+				s.UserID,
+			)
 		}
 		tx.Queue(`INSERT INTO signed_sessions (hash, user_id, epoch, browser, client, begun_at, seen_at, expires_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (hash) DO UPDATE SET
@@ -75,8 +79,8 @@ func (b *Book) NoteSession(ctx context.Context, key string, s NewSession) error 
 	return nil
 }
 
-// SessionsOf lists the sessions that a user is signed in with, the last used one first.
-func (b *Book) SessionsOf(ctx context.Context, u User) ([]SignedSession, error) {
+// SessionsOf lists a user's signed-in sessions, most recently used first.
+func (b *Store) SessionsOf(ctx context.Context, u User) ([]SignedSession, error) {
 	list, err := sqldb.All(ctx, b.DB, scanSession, `SELECT g.hash, g.browser, g.client, g.begun_at, g.seen_at
 		FROM signed_sessions AS g JOIN sessions ON sessions.hash = g.hash
 		WHERE g.user_id = $1 AND g.epoch = $2 AND sessions.expires_at > $3 AND sessions.data <> ''
@@ -87,10 +91,9 @@ func (b *Book) SessionsOf(ctx context.Context, u User) ([]SignedSession, error) 
 	return list, nil
 }
 
-// EndSession signs a user out where they are signed in with one of their sessions. by is
-// the user, or an operator. Sessions are read at every request, so it holds on every node
-// from the next one on.
-func (b *Book) EndSession(ctx context.Context, by audit.Actor, u User, id string) error {
+// EndSession ends one of a user's sessions. by is the user, or an operator. Sessions are read at
+// every request, so it takes effect on every node with the next one.
+func (b *Store) EndSession(ctx context.Context, by audit.Actor, u User, id string) error {
 	list, err := b.SessionsOf(ctx, u)
 	if err != nil {
 		return err
@@ -103,12 +106,19 @@ func (b *Book) EndSession(ctx context.Context, by audit.Actor, u User, id string
 	return sessionOver()
 }
 
-// endSession ends a session that was listed. The row is deleted first: if there is none any
-// more, the session has ended, or goes on under another key, and nothing was ended here.
-func (b *Book) endSession(ctx context.Context, by audit.Actor, u User, s SignedSession) error {
+// endSession ends a listed session. It deletes the row first: if the row is missing, the session
+// has ended or continues under another key, and nothing is changed here.
+func (b *Store) endSession(ctx context.Context, by audit.Actor, u User, s SignedSession) error {
 	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		now := b.Now()
-		_, err := sqldb.One(ctx, tx, sqldb.Value[string], `DELETE FROM signed_sessions WHERE hash = $1 AND user_id = $2 RETURNING hash`, s.hash, u.ID)
+		_, err := sqldb.One(
+			ctx,
+			tx,
+			sqldb.Value[string],
+			`DELETE FROM signed_sessions WHERE hash = $1 AND user_id = $2 RETURNING hash`,
+			s.hash,
+			u.ID,
+		)
 		if errors.Is(err, sqldb.ErrNone) {
 			return sessionOver()
 		}
@@ -122,13 +132,16 @@ func (b *Book) endSession(ctx context.Context, by audit.Actor, u User, s SignedS
 	return nil
 }
 
-// sessionOver is the fault of a session that has ended.
+// sessionOver returns the fault for a session that has ended.
 func sessionOver() error {
-	return fault.New(fault.Missing, CodeUnknownSession, "There is no such session; it may have ended already. List the sessions again.")
+	return fault.New(
+		fault.Missing,
+		CodeUnknownSession,
+		"There is no such session; it may have ended already. List the sessions again.",
+	)
 }
 
-// PruneSigned removes who was signed in with sessions that have ended, and returns how
-// many there were.
+// PruneSigned removes the notes of expired sign-ins, and returns their number.
 func (s *Sessions) PruneSigned(ctx context.Context) (int64, error) {
 	n, err := s.DB.DeleteInBatches(ctx, s.Now(), `DELETE FROM signed_sessions WHERE hash IN (
 		SELECT hash FROM signed_sessions WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`)

@@ -3,12 +3,15 @@ package account_test
 import (
 	"context"
 	"errors"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/alexedwards/argon2id"
 	"github.com/google/go-cmp/cmp"
 
 	"claviger/internal/account"
@@ -16,13 +19,16 @@ import (
 	"claviger/internal/sqldb"
 )
 
+// hashText is a password as it is stored: with a salt of 16 bytes and a key of 32.
+var hashText = regexp.MustCompile(`^\$argon2id\$v=19\$m=19456,t=2,p=1\$[A-Za-z0-9+/]{22}\$[A-Za-z0-9+/]{43}$`)
+
 func TestPassword(t *testing.T) {
 	d := open(t)
 	ann := d.create(t, account.Person{Email: "ann@example.com"})
 	d.create(t, account.Person{Email: "bob@example.com"})
-	d.HashCost = account.HashCost{} // that of production
-	hash, err := d.NewPassword(t.Context(), "correct horse")
-	if err != nil || !strings.HasPrefix(string(hash), "$argon2id$v=19$m=19456,t=2,p=1$") {
+	d.HashCost = account.HashCost{} // as in production
+	hash, err := d.NewPassword(t.Context(), "", "correct horse")
+	if err != nil || !hashText.MatchString(string(hash)) {
 		t.Fatalf("NewPassword = %q, %v", hash, err)
 	}
 	d.write(t, func(tx *sqldb.Tx) error {
@@ -53,7 +59,7 @@ func TestPassword(t *testing.T) {
 }
 
 // withPassword makes a user with a password.
-func (d *desk) withPassword(t *testing.T, email, password string) account.User {
+func (d *harness) withPassword(t *testing.T, email, password string) account.User {
 	t.Helper()
 	browser := d.signUp(t, email, password, "")
 	return d.use(t, d.mailed(t), browser).User
@@ -89,6 +95,10 @@ func TestChangePassword(t *testing.T) {
 		t.Error("not the new password works")
 	}
 	d.dead(t, map[string]string{waits: "link_expired"})
+	tries, err := sqldb.All(t.Context(), d.DB, sqldb.Value[int64], `SELECT count FROM password_tries ORDER BY count`)
+	if want := []int64{1, 3}; err != nil || !slices.Equal(tries, want) {
+		t.Errorf("%d wrong tries are counted, %v", tries, err)
+	}
 
 	ann := d.create(t, account.Person{Email: "ann@example.com"})
 	if _, err := d.ChangePassword(t.Context(), by(ann), ann.ID, "", "annes password"); err != nil || !d.opens(t, "ann@example.com", "annes password") {
@@ -99,8 +109,8 @@ func TestChangePassword(t *testing.T) {
 	}
 }
 
-// TestChangePasswordAtOnce: of many who know the same current password, one
-// changes it.
+// TestChangePasswordAtOnce checks that of several concurrent changes with the same current
+// password, one succeeds.
 func TestChangePasswordAtOnce(t *testing.T) {
 	d := open(t)
 	bob := d.withPassword(t, "bob@example.com", "first password")
@@ -213,10 +223,47 @@ func TestData(t *testing.T) {
 
 func TestNewPasswordRefuses(t *testing.T) {
 	for _, typed := range []string{"", "short", strings.Repeat("é", 7), strings.Repeat("x", 1025), "not utf-8 \xff\xff"} {
-		if _, err := new(account.Book).NewPassword(t.Context(), typed); !fault.Is(err, "invalid_field") {
+		if _, err := new(account.Store).NewPassword(t.Context(), "", typed); !fault.Is(err, "invalid_field") {
 			t.Errorf("NewPassword of %d bytes: %v", len(typed), err)
 		}
 	}
+}
+
+// TestLongPassword: 1,024 bytes are a password. More is never compared, whatever is stored:
+// it would cost anyone who sends it nothing, and us a lot.
+func TestLongPassword(t *testing.T) {
+	d := open(t)
+	longest := strings.Repeat("0123456789abcde\n", 64)
+	if u := d.withPassword(t, "ann@example.com", longest); !d.opens(t, u.Email, longest) {
+		t.Error("the longest password does not work")
+	}
+	bob := d.create(t, account.Person{Email: "bob@example.com"})
+	cheap := &argon2id.Params{Memory: 8, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32}
+	hash, err := argon2id.CreateHash(longest+"x", cheap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := func(id int64, p account.Password) error {
+		return d.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+			return account.SetPassword(t.Context(), tx, operator, id, p, d.now)
+		})
+	}
+	if err := set(bob.ID, account.Password(hash)); err != nil || d.opens(t, bob.Email, longest+"x") {
+		t.Errorf("a longer one was compared (%v)", err)
+	}
+	if err := set(bob.ID, "not a hash"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.SignIn(t.Context(), bob.Email, "not a hash", account.Client{})
+	if err == nil || fault.Of(err) != nil {
+		t.Errorf("a hash that cannot be read: %v", err)
+	}
+	refused(t, "the password of nobody", set(999, account.Password(hash)), account.CodeUnknownUser)
+	d.write(t, func(tx *sqldb.Tx) error {
+		_, _, err := account.Erase(t.Context(), tx, operator, bob.ID, d.now)
+		return err
+	})
+	refused(t, "the password of an erased user", set(bob.ID, account.Password(hash)), account.CodeUserErased)
 }
 
 // TestNewPasswordWaits fills the seats, and finds that a caller who leaves does
@@ -226,7 +273,7 @@ func TestNewPasswordWaits(t *testing.T) {
 	left := make(chan error)
 	for range 20 {
 		go func() {
-			_, err := new(account.Book).NewPassword(ctx, "correct horse")
+			_, err := new(account.Store).NewPassword(ctx, "", "correct horse")
 			left <- err
 		}()
 	}

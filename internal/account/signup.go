@@ -11,33 +11,30 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Whoever asks for a mail learns nothing about the address: it is answered in the
-// same way, and in the same time, whether or not somebody has it (of a sign-up: as
-// good as in the same time).
+// Requests for an email reveal nothing about the address. The answer, and the time it takes, is the
+// same for known and unknown addresses. For a sign-up the time is nearly the same.
 
-// A person who did not ask for them gets at most maxMails mails of a kind while
-// their links work, or in an hour where they work longer, whoever asks how often.
-// Links that were used do not count. Nobody is kept without: there is one that
-// works, or another is sent.
+// A person gets at most maxMails unrequested emails of a kind while their links work, or per hour
+// if they work longer. Used links do not count. People who need a link still get one: a link in an
+// earlier email works, or another is sent.
 const (
 	maxMails  = 3
 	mailsSpan = time.Hour
 )
 
-// visitor is who asks for a mail: nobody whom we know yet.
+// visitor is the actor of requests from unknown people.
 var visitor = audit.System("visitor")
 
-// SignUp makes an account for an address that has none, and mails a link that
-// confirms it; the password counts from then on, see UseLink. Somebody who has a
-// password already is mailed that, with a link to sign in, and nothing changes.
-// browser is a secret to keep in the session of the browser that signs up. next
-// is the page to go to at the end.
-func (b *Book) SignUp(ctx context.Context, p Person, typed, next string, c Client) (browser string, err error) {
+// SignUp makes an account for an address without one, and emails a link to confirm it. The password
+// counts once the link was used; see UseLink. A user who already has a password gets an email that
+// says so, with a sign-in link, and nothing changes. browser is a secret to store in the session of
+// the browser that signs up. next is the final page.
+func (b *Store) SignUp(ctx context.Context, p Person, typed, next string, c Client) (browser string, err error) {
 	if p, err = (Person{Email: p.Email, Name: p.Name}).checked(); err != nil {
 		return "", err
 	}
-	// Before anybody looks whether the address is known, and in either case.
-	hash, err := b.newPassword(ctx, c, typed)
+	// Hash before the address is looked up, and in either case.
+	hash, err := b.newPassword(ctx, c, p.Email, typed)
 	if err != nil {
 		return "", err
 	}
@@ -55,7 +52,8 @@ func (b *Book) SignUp(ctx context.Context, p Person, typed, next string, c Clien
 		if created {
 			who.PendingSince = now
 		}
-		l, w := link{purpose: ForSignIn, next: LocalPath(next)}, knownWords
+		l := link{purpose: ForSignIn, next: LocalPath(next)}
+		w := knownWords
 		if who.password == "" {
 			l.purpose, l.name, l.password, l.browserHash = ForSignUp, p.Name, hash, secret.Hash(browser)
 			w = confirmWords
@@ -72,9 +70,9 @@ func (b *Book) SignUp(ctx context.Context, p Person, typed, next string, c Clien
 	return browser, nil
 }
 
-// answer does what was asked for: it mails a link to whoever has the address. The
-// user's row is taken before the request's, as Erase does.
-func (b *Book) answer(ctx context.Context, q request) error {
+// answer emails the requested link to the user with the address. It locks the user's row before the
+// request's, like Erase.
+func (b *Store) answer(ctx context.Context, q request) error {
 	return b.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		now := b.Now()
 		f := QueueFinder(tx, Person{Email: q.key})
@@ -84,26 +82,50 @@ func (b *Book) answer(ctx context.Context, q request) error {
 		who := f.byEmail[q.key]
 		n, err := tx.Exec(ctx, `DELETE FROM link_requests WHERE id = $1`, q.id)
 		if err != nil || n == 0 || who == nil || now.Sub(q.at) > LinkLife {
-			return err // n is 0 when another node was faster
+			return err // n is 0 if another node was faster
 		}
-		u, w := *who, signInWords
+		u := *who
+		w := signInWords
 		if q.purpose == ForReset {
 			w = resetWords
 		}
 		mailed, err := b.post(ctx, tx, u, link{purpose: q.purpose, next: q.next}, w, now)
 		if mailed {
-			audit.Record(tx, now, visitor, "user.link", subject(u.ID), nil, audit.Facts{"by": "mail", "purpose": q.purpose})
+			audit.Record(
+				tx,
+				now,
+				visitor,
+				"user.link",
+				subject(u.ID),
+				nil,
+				audit.Facts{"by": "mail", "purpose": q.purpose},
+			)
 		}
 		return err
 	})
 }
 
-// post stores a link and mails it to a user whose row the transaction holds,
-// unless it had too many.
-func (b *Book) post(ctx context.Context, tx *sqldb.Tx, u User, l link, w words, now time.Time) (mailed bool, err error) {
-	n, err := sqldb.One(ctx, tx, sqldb.Value[int64],
-		`SELECT count(*) FROM login_links WHERE user_id = $1 AND purpose = $2 AND created_at > $3 AND used_at = 0 AND expires_at > $4`,
-		u.ID, l.purpose, now.Add(-mailsSpan), now)
+// post stores a link and emails it to a user locked by the transaction, unless the user had too
+// many.
+func (b *Store) post(
+	ctx context.Context,
+	tx *sqldb.Tx,
+	u User,
+	l link,
+	w words,
+	now time.Time,
+) (mailed bool, err error) {
+	n, err := sqldb.One(
+		ctx,
+		tx,
+		sqldb.Value[int64],
+		`SELECT count(*) FROM login_links WHERE user_id = $1 AND purpose = $2 AND created_at > $3 AND used_at = 0
+			AND expires_at > $4`,
+		u.ID,
+		l.purpose,
+		now.Add(-mailsSpan),
+		now,
+	)
 	if err != nil {
 		return false, err
 	}
@@ -127,15 +149,15 @@ func (b *Book) post(ctx context.Context, tx *sqldb.Tx, u User, l link, w words, 
 	return true, nil
 }
 
-// pretend writes and leaves nothing, so that a transaction which mails nobody
-// takes as long as one that does: it, too, waits for the disk.
+// pretend writes and deletes a row, so that a transaction that sends no email takes as long as one
+// that does: it waits for the disk, too.
 func pretend(tx *sqldb.Tx, now time.Time) {
 	hash := secret.Make("")
 	tx.Queue(`INSERT INTO sessions (hash, data, expires_at) VALUES ($1, '', $2)`, hash, now)
 	tx.Queue(`DELETE FROM sessions WHERE hash = $1`, hash)
 }
 
-func (b *Book) marketplace() string {
+func (b *Store) marketplace() string {
 	if b.Marketplace == "" {
 		return "Claviger"
 	}

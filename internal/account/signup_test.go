@@ -15,8 +15,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// mails are all mails, newest first.
-func (d *desk) mails(t *testing.T) []mail.Record {
+// mails returns all emails, newest first.
+func (d *harness) mails(t *testing.T) []mail.Record {
 	t.Helper()
 	d.mailLinks(t)
 	list, err := d.Mail.Recent(t.Context(), d.DB, 100)
@@ -26,9 +26,8 @@ func (d *desk) mails(t *testing.T) []mail.Record {
 	return list
 }
 
-// mailed is the token of the link in the newest mail, where it stands on a line
-// of its own.
-func (d *desk) mailed(t *testing.T) string {
+// mailed returns the token of the link in the newest email, where it has a line of its own.
+func (d *harness) mailed(t *testing.T) string {
 	t.Helper()
 	list := d.mails(t)
 	if len(list) == 0 {
@@ -43,7 +42,7 @@ func (d *desk) mailed(t *testing.T) string {
 	return ""
 }
 
-func (d *desk) signUp(t *testing.T, email, password, next string) (browser string) {
+func (d *harness) signUp(t *testing.T, email, password, next string) (browser string) {
 	t.Helper()
 	browser, err := d.SignUp(t.Context(), account.Person{Email: email, Name: "Bob Ray"}, password, next, account.Client{})
 	if err != nil || len(browser) < 40 {
@@ -52,8 +51,8 @@ func (d *desk) signUp(t *testing.T, email, password, next string) (browser strin
 	return browser
 }
 
-// ask has a link mailed and returns its token.
-func (d *desk) ask(t *testing.T, p account.Purpose, email string) string {
+// ask requests a link and returns its token.
+func (d *harness) ask(t *testing.T, p account.Purpose, email string) string {
 	t.Helper()
 	var err error
 	switch p {
@@ -63,8 +62,8 @@ func (d *desk) ask(t *testing.T, p account.Purpose, email string) string {
 		err = d.SendReset(t.Context(), email, "/next")
 	case account.ForSignUp:
 		_, err = d.SignUp(t.Context(), account.Person{Email: email}, "correct horse", "/next", account.Client{})
-	case account.ForEmail:
-		t.Fatal("a link to a new address signs nobody in")
+	case account.ForEmail, account.ForAssisted:
+		t.Fatal("no such link is mailed to sign in")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +75,7 @@ func (d *desk) ask(t *testing.T, p account.Purpose, email string) string {
 	return value
 }
 
-func (d *desk) use(t *testing.T, value, browser string) account.Entry {
+func (d *harness) use(t *testing.T, value, browser string) account.Entry {
 	t.Helper()
 	e, err := d.UseLink(t.Context(), value, browser, "")
 	if err != nil {
@@ -86,7 +85,7 @@ func (d *desk) use(t *testing.T, value, browser string) account.Entry {
 }
 
 // opens reports whether a password signs in.
-func (d *desk) opens(t *testing.T, email, password string) bool {
+func (d *harness) opens(t *testing.T, email, password string) bool {
 	t.Helper()
 	_, err := d.SignIn(t.Context(), email, password, account.Client{})
 	if err != nil && !fault.Is(err, "invalid_credentials") {
@@ -139,13 +138,13 @@ func TestSignUp(t *testing.T) {
 	}
 }
 
-// TestSignUpWithAnothersAddress: somebody signs up with the address of a victim,
-// who uses the mailed link in another browser, with or without a sign-up of its
-// own. The first one's password never works.
+// TestSignUpWithAnothersAddress signs up with the address of a victim. The victim uses the emailed
+// link in another browser, with or without a sign-up of their own. The password of the first
+// sign-up never works.
 func TestSignUpWithAnothersAddress(t *testing.T) {
-	for name, browserOf := range map[string]func(*testing.T, *desk) string{
-		"a browser that knows nothing": func(*testing.T, *desk) string { return "" },
-		"a browser that signed up too": func(t *testing.T, d *desk) string {
+	for name, browserOf := range map[string]func(*testing.T, *harness) string{
+		"a browser that knows nothing": func(*testing.T, *harness) string { return "" },
+		"a browser that signed up too": func(t *testing.T, d *harness) string {
 			return d.signUp(t, "bob@example.com", "victims password", "")
 		},
 	} {
@@ -171,8 +170,8 @@ func TestSignUpWithAnothersAddress(t *testing.T) {
 	}
 }
 
-// TestSignUpOfBought: an account that a purchase made opens by a mailed link
-// only, which keeps what the purchase said about the person.
+// TestSignUpOfBought checks that only an emailed link opens an account made by a purchase, and that
+// it keeps the purchase's data about the person.
 func TestSignUpOfBought(t *testing.T) {
 	d := open(t)
 	bought := d.create(t, account.Person{Email: "Ann@example.com", Name: "Ann Lee", ExternalID: "u-1"})
@@ -192,8 +191,8 @@ func TestSignUpOfBought(t *testing.T) {
 	}
 }
 
-// TestSignUpOfKnown: who has a password keeps it, whichever sign-up's mail is
-// opened later.
+// TestSignUpOfKnown checks that an existing password stays, whichever sign-up's email is opened
+// later.
 func TestSignUpOfKnown(t *testing.T) {
 	d := open(t)
 	browser := d.signUp(t, "bob@example.com", "other password", "")
@@ -220,8 +219,8 @@ func TestSignUpOfKnown(t *testing.T) {
 	}
 }
 
-// TestSameAnswer asks for mails to nobody, and to somebody who was erased: the
-// answer is the same as for anybody, and nothing is left of it.
+// TestSameAnswer asks for emails to an unknown address and to an erased user. The answer is the
+// same as for anyone, and leaves no trace.
 func TestSameAnswer(t *testing.T) {
 	d := open(t)
 	gone := d.create(t, account.Person{Email: "gone@example.com"})
@@ -281,9 +280,9 @@ func TestSignUpRefuses(t *testing.T) {
 	}
 }
 
-// TestMailBound asks for many mails at once, in every way: three of a kind are sent
-// while their links work, and the answer is always the same. Whoever asks again when
-// they are dead gets one that works, so that nobody can be kept without.
+// TestMailBound asks for many emails concurrently, in every way. Three of a kind are sent while
+// their links work, and the answer is always the same. After the links expire, another request
+// sends a working one, so that no one can be locked out.
 func TestMailBound(t *testing.T) {
 	d := open(t)
 	d.create(t, account.Person{Email: "bob@example.com"})
@@ -325,7 +324,7 @@ func TestMailBound(t *testing.T) {
 	d.now = noon.Add(time.Hour)
 	many()
 	sent("an hour later", 24)
-	for i := range 20 { // who uses them is the one who asks
+	for i := range 20 { // the link is used, so it was asked for
 		d.now = noon.Add(3*time.Hour + time.Duration(i)*time.Minute)
 		d.use(t, d.ask(t, account.ForSignIn, "bob@example.com"), "")
 	}
@@ -338,7 +337,7 @@ func TestMailBound(t *testing.T) {
 	}
 }
 
-// TestLetters shows what the mails say.
+// TestLetters checks the texts of the emails.
 func TestLetters(t *testing.T) {
 	for purpose, want := range map[account.Purpose][]string{
 		account.ForSignUp: {"Confirm your email address for Bazaar", "24 hours", "If it was not you"},

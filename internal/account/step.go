@@ -12,65 +12,93 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Whoever has a second factor signs in in two steps: by password or link, and then by a
-// one-time code, a recovery code or a passkey. A passkey alone is both, since it is on a
-// device that verified its user.
+// Users with a second factor sign in in two steps: by password or link, then by a one-time code, a
+// recovery code or a passkey. A passkey alone is enough, because it is on a device that verified
+// its user.
 
-// FirstStep is what the first step of a sign-in leaves for the second one.
+// FirstStep is the result of the first step of a sign-in.
 type FirstStep struct {
 	UserID int64
-	Epoch  int64 // of the user's sessions then; another one ends the sign-in
+	Epoch  int64 // the user's epoch then; another one ends the sign-in
 }
 
-// plainCode is a code without what people type to group it.
+// plainCode removes the separators that people type to group a code, and lowers its case.
 func plainCode(typed string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "", "-", "", "\t", "", "\u00a0", "").Replace(typed))
 }
 
 func wrongCode() error {
-	return fault.New(fault.Unknown, CodeInvalidCode, "The code is not right, or it was used already; each works once. Wait for the next one.")
+	return fault.New(
+		fault.Unknown,
+		CodeInvalidCode,
+		"The code is not right, or it was used already; each works once. Wait for the next one.",
+	)
 }
 
 func stepOver() error {
 	return fault.New(fault.Unknown, CodeStepOver, "Your account changed while you signed in. Sign in again.")
 }
 
-// codeTries bounds the wrong codes of an account. Fewer than of passwords: there are only
-// a million of them, and nobody gets here without the password or the mailbox.
-var codeTries = bound{most: 10, text: "Too many wrong codes were entered for this account. Use a passkey, or try again in an hour."}
-
-// SecondStep completes a sign-in by a one-time code or a recovery code.
-func (b *Book) SecondStep(ctx context.Context, first FirstStep, typed string, c Client) (User, error) {
-	return b.proveCode(ctx, self(first.UserID, c.Address), first.UserID, typed, "sign in by code", func(tx *sqldb.Tx, l *login, kind string, now time.Time) error {
-		if l.SessionEpoch != first.Epoch {
-			return stepOver()
-		}
-		audit.Record(tx, now, self(l.ID, c.Address), "user.sign_in", subject(l.ID), nil, audit.Facts{"by": kind})
-		return nil
-	})
+// codeTries limits the wrong codes of an account. It is lower than for passwords: there are only a
+// million codes, and an attacker here already has the password or the mailbox.
+var codeTries = bound{
+	most: 10,
+	text: "Too many wrong codes were entered for this account. Use a passkey, or try again in an hour.",
 }
 
-// ConfirmCode proves by a one-time code or a recovery code that a user who is signed in is
+// SecondStep completes a sign-in by a one-time code or a recovery code.
+func (b *Store) SecondStep(ctx context.Context, first FirstStep, typed string, c Client) (User, error) {
+	return b.proveCode(
+		ctx,
+		self(first.UserID, c.Address),
+		first.UserID,
+		typed,
+		"sign in by code",
+		func(tx *sqldb.Tx, l *login, kind string, now time.Time) error {
+			if l.SessionEpoch != first.Epoch {
+				return stepOver()
+			}
+			audit.Record(tx, now, self(l.ID, c.Address), "user.sign_in", subject(l.ID), nil, audit.Facts{"by": kind})
+			return nil
+		},
+	)
+}
+
+// ConfirmCode checks a one-time code or a recovery code, to confirm that the signed-in user is
 // still the one at the browser.
-func (b *Book) ConfirmCode(ctx context.Context, by audit.Actor, userID int64, typed string) error {
-	_, err := b.proveCode(ctx, by, userID, typed, "confirm by code", func(tx *sqldb.Tx, _ *login, kind string, now time.Time) error {
-		audit.Record(tx, now, by, "user.confirm", subject(userID), nil, audit.Facts{"by": kind})
-		return nil
-	})
+func (b *Store) ConfirmCode(ctx context.Context, by audit.Actor, userID int64, typed string) error {
+	_, err := b.proveCode(
+		ctx,
+		by,
+		userID,
+		typed,
+		"confirm by code",
+		func(tx *sqldb.Tx, _ *login, kind string, now time.Time) error {
+			audit.Record(tx, now, by, "user.confirm", subject(userID), nil, audit.Facts{"by": kind})
+			return nil
+		},
+	)
 	return err
 }
 
-// recoveryKind is how the audit names a recovery code.
+// recoveryKind is the audit's name of a recovery code.
 const recoveryKind = "recovery code"
 
-// proveCode accepts a code of a user, once, and has done called in the same transaction.
-func (b *Book) proveCode(ctx context.Context, by audit.Actor, userID int64, typed, doing string, done func(*sqldb.Tx, *login, string, time.Time) error) (User, error) {
+// proveCode accepts a code of a user once, and calls done in the same transaction.
+func (b *Store) proveCode(
+	ctx context.Context,
+	by audit.Actor,
+	userID int64,
+	typed, doing string,
+	done func(*sqldb.Tx, *login, string, time.Time) error,
+) (User, error) {
 	key := triesKey("codes of user " + strconv.FormatInt(userID, 10))
 	if err := b.countTry(ctx, key, codeTries); err != nil {
 		return User{}, err
 	}
 	return b.changeLogin(ctx, userID, doing, func(tx *sqldb.Tx, l *login, now time.Time) error {
-		kind, plain := "code", plainCode(typed)
+		kind := "code"
+		plain := plainCode(typed)
 		var right bool
 		var err error
 		if len(plain) <= totpDigits {
@@ -93,9 +121,9 @@ func (b *Book) proveCode(ctx context.Context, by audit.Actor, userID int64, type
 	})
 }
 
-// ConfirmPassword proves by the password that a user who is signed in is still the one at
-// the browser.
-func (b *Book) ConfirmPassword(ctx context.Context, by audit.Actor, userID int64, typed string) error {
+// ConfirmPassword checks the password, to confirm that the signed-in user is still the one at the
+// browser.
+func (b *Store) ConfirmPassword(ctx context.Context, by audit.Actor, userID int64, typed string) error {
 	seen, key, err := b.checkPassword(ctx, userID, typed)
 	if err != nil {
 		return err
@@ -111,10 +139,9 @@ func (b *Book) ConfirmPassword(ctx context.Context, by audit.Actor, userID int64
 	return err
 }
 
-// checkPassword compares what a user who is signed in typed with their password, and
-// returns it as it is stored, with what the try is counted under. Somebody without a
-// password has "".
-func (b *Book) checkPassword(ctx context.Context, userID int64, typed string) (seen Password, key string, err error) {
+// checkPassword compares typed text with the password of a signed-in user. It returns the stored
+// password, "" if there is none, and the key that counts the try.
+func (b *Store) checkPassword(ctx context.Context, userID int64, typed string) (seen Password, key string, err error) {
 	l, err := b.login(ctx, userID)
 	if err != nil {
 		return "", "", err
@@ -139,5 +166,8 @@ func (b *Book) checkPassword(ctx context.Context, userID int64, typed string) (s
 }
 
 func wrongPassword() error {
-	return fault.Field("current_password", "is not right; type the password that you sign in with now, or have a link mailed to choose a new one.")
+	return fault.Field(
+		"current_password",
+		"is not right; type the password that you sign in with now, or have a link mailed to choose a new one.",
+	)
 }

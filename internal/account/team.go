@@ -13,14 +13,14 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// MaxOperators is how many operators the marketplace may have.
+// MaxOperators is the maximum number of operators of the marketplace.
 const MaxOperators = 200
 
 // FirstLinkLife is how long the link of AddOperator works.
 const FirstLinkLife = 30 * time.Minute
 
-// lockTeam locks the team of operators for the rest of the transaction. Where a user is
-// locked too, that comes first.
+// lockTeam locks the team of operators for the rest of the transaction. A lock on a user comes
+// before it.
 func lockTeam(ctx context.Context, tx *sqldb.Tx) error {
 	if _, err := tx.Exec(ctx, `UPDATE operator_team SET version = version + 1 WHERE id = 1`); err != nil {
 		return fmt.Errorf("lock the team of operators: %w", err)
@@ -28,17 +28,23 @@ func lockTeam(ctx context.Context, tx *sqldb.Tx) error {
 	return nil
 }
 
-// Operators returns the marketplace's own people, the first of them first.
-func (b *Book) Operators(ctx context.Context) ([]User, error) {
-	list, err := sqldb.All(ctx, b.DB, scan, `SELECT `+columns+` FROM users WHERE operator_role <> '' ORDER BY operator_since, id LIMIT $1`, MaxOperators)
+// Operators returns the marketplace's own team, the earliest member first.
+func (b *Store) Operators(ctx context.Context) ([]User, error) {
+	list, err := sqldb.All(
+		ctx,
+		b.DB,
+		scan,
+		`SELECT `+columns+` FROM users WHERE operator_role <> '' ORDER BY operator_since, id LIMIT $1`,
+		MaxOperators,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("list operators: %w", err)
 	}
 	return list, nil
 }
 
-// Operator returns one of them.
-func (b *Book) Operator(ctx context.Context, id int64) (User, error) {
+// Operator returns the operator with the id.
+func (b *Store) Operator(ctx context.Context, id int64) (User, error) {
 	u, err := b.Get(ctx, id)
 	if err == nil && !u.Operator() {
 		return User{}, unknownOperator()
@@ -47,11 +53,13 @@ func (b *Book) Operator(ctx context.Context, id int64) (User, error) {
 }
 
 func unknownOperator() error {
-	return fault.New(fault.Missing, codeUnknownOperator, "Nobody in the team has this id; the person may have left it.")
+	return fault.New(
+		fault.Missing, codeUnknownOperator, "No member of the team has this id; the person may have left it.",
+	)
 }
 
-// mayManage refuses a person who is no admin at this moment, under the lock of the team:
-// their role may have changed since the request was let in.
+// mayManage refuses actors that are no longer admins, under the lock of the team: their role may
+// have changed since the request was authorized.
 func mayManage(ctx context.Context, tx *sqldb.Tx, by audit.Actor) error {
 	if by.Kind != audit.ByUser {
 		return nil
@@ -66,8 +74,8 @@ func mayManage(ctx context.Context, tx *sqldb.Tx, by audit.Actor) error {
 	return nil
 }
 
-// dispensable refuses to take the role from the last admin. The team is locked, so that
-// of two admins who remove each other at once one stays.
+// dispensable refuses to remove the role of the last admin. The team is locked, so that one admin
+// stays if two remove each other concurrently.
 func (u User) dispensable(ctx context.Context, tx *sqldb.Tx) error {
 	if u.Role != RoleAdmin {
 		return nil
@@ -78,39 +86,61 @@ func (u User) dispensable(ctx context.Context, tx *sqldb.Tx) error {
 		return fmt.Errorf("count the other admins: %w", err)
 	}
 	if others == 0 {
-		return fault.New(fault.Conflict, CodeLastAdmin,
-			"The marketplace needs an admin, and nobody else is one. Make somebody else an admin first, then do this again.")
+		return fault.New(
+			fault.Conflict,
+			CodeLastAdmin,
+			"The marketplace needs an admin, and no one else is one. Make another member an admin first, then do "+
+				"this again.",
+		)
 	}
 	return nil
 }
 
-// ChangeRole gives an operator another role. was is the role that the sender saw: if it is
-// another by now, nothing is changed.
-func (b *Book) ChangeRole(ctx context.Context, by audit.Actor, id int64, was, role Role) (User, error) {
+// ChangeRole gives an operator another role. was is the role that the sender saw: if the role has
+// changed since, ChangeRole refuses.
+func (b *Store) ChangeRole(ctx context.Context, by audit.Actor, id int64, was, role Role) (User, error) {
 	if err := role.valid(); err != nil {
 		return User{}, err
 	}
-	return b.changeTeam(ctx, by, id, "change an operator's role", func(tx *sqldb.Tx, u User) (User, error) {
+	return b.changeTeam(ctx, id, "change an operator's role", func(tx *sqldb.Tx, u User) (User, error) {
+		if err := mayManage(ctx, tx, by); err != nil {
+			return User{}, err
+		}
 		if u.Role != was {
-			return User{}, fault.New(fault.Conflict, codeOperatorChanged,
-				"This person's role has been changed from %s to %s since the page was shown. Nothing was changed; look at the team as it is now.", was, u.Role)
+			return User{}, fault.New(
+				fault.Conflict,
+				codeOperatorChanged,
+				"This person's role has been changed from %s to %s since the page was shown. Nothing was changed; "+
+					"look at the team as it is now.",
+				was,
+				u.Role,
+			)
 		}
 		return u.setRole(ctx, tx, by, role, b.Now())
 	})
 }
 
-// RemoveOperator takes a person's role: they are no operator any more, and the
-// invitations that they sent end. Whoever removes themselves leaves the team, which needs
-// no role.
-func (b *Book) RemoveOperator(ctx context.Context, by audit.Actor, id int64) error {
-	_, err := b.changeTeam(ctx, by, id, "remove an operator", func(tx *sqldb.Tx, u User) (User, error) {
+// RemoveOperator removes a person's role, and ends the invitations that they sent. People can
+// remove themselves with any role.
+func (b *Store) RemoveOperator(ctx context.Context, by audit.Actor, id int64) error {
+	_, err := b.changeTeam(ctx, id, "remove an operator", func(tx *sqldb.Tx, u User) (User, error) {
+		if leaves := by.Kind == audit.ByUser && by.ID == id; !leaves {
+			if err := mayManage(ctx, tx, by); err != nil {
+				return User{}, err
+			}
+		}
 		return u.setRole(ctx, tx, by, "", b.Now())
 	})
 	return err
 }
 
-// changeTeam locks an operator and the team, and checks that who acts may.
-func (b *Book) changeTeam(ctx context.Context, by audit.Actor, id int64, doing string, change func(*sqldb.Tx, User) (User, error)) (User, error) {
+// changeTeam locks an operator and the team. change checks that the actor may do it.
+func (b *Store) changeTeam(
+	ctx context.Context,
+	id int64,
+	doing string,
+	change func(*sqldb.Tx, User) (User, error),
+) (User, error) {
 	var u User
 	err := b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		if u, err = lock(ctx, tx, id); err != nil {
@@ -118,11 +148,6 @@ func (b *Book) changeTeam(ctx context.Context, by audit.Actor, id int64, doing s
 		}
 		if err := lockTeam(ctx, tx); err != nil {
 			return err
-		}
-		if by.Kind != audit.ByUser || by.ID != id {
-			if err := mayManage(ctx, tx, by); err != nil {
-				return err
-			}
 		}
 		if !u.Operator() {
 			return unknownOperator()
@@ -136,19 +161,19 @@ func (b *Book) changeTeam(ctx context.Context, by audit.Actor, id int64, doing s
 	return u, nil
 }
 
-// Added is what AddOperator did.
+// Added is the result of AddOperator.
 type Added struct {
 	User    User
-	Again   bool      // the person was an operator before: their second factors and sessions were removed
+	Again   bool      // already an operator: second factors and sessions were removed
 	URL     string    // of a link that signs them in once and leads to the console
-	Expires time.Time // when it ends
+	Expires time.Time // of the link
 }
 
-// AddOperator makes the person with an address an admin of the marketplace, for whoever
-// has access to the database, and returns a link that signs them in. It is the way in for
-// the first admin, and for one who is locked out: second factors and sessions of a person
-// who is an operator already are removed.
-func (b *Book) AddOperator(ctx context.Context, by audit.Actor, email string) (Added, error) {
+// AddOperator makes the person with an address an admin of the marketplace, and returns a link that
+// signs them in. It is for people with access to the database: for the first admin, and for an
+// admin who is locked out. If the person is already an operator, it removes their second factors
+// and sessions.
+func (b *Store) AddOperator(ctx context.Context, by audit.Actor, email string) (Added, error) {
 	var a Added
 	token := secret.Make("")
 	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -157,7 +182,6 @@ func (b *Book) AddOperator(ctx context.Context, by audit.Actor, email string) (A
 		if err != nil {
 			return err
 		}
-		u.settle(tx)
 		if created {
 			audit.Record(tx, now, by, "user.create", subject(u.ID), nil, u.facts())
 		}
@@ -173,7 +197,8 @@ func (b *Book) AddOperator(ctx context.Context, by audit.Actor, email string) (A
 		if err := l.insert(ctx, tx, token, now); err != nil {
 			return err
 		}
-		a.URL, a.Expires = b.address(ForSignIn, token), l.expiresAt
+		a.URL = b.address(ForSignIn, token)
+		a.Expires = l.expiresAt
 		audit.Record(tx, now, by, "user.link", subject(u.ID), nil, nil)
 		return nil
 	})
@@ -183,21 +208,21 @@ func (b *Book) AddOperator(ctx context.Context, by audit.Actor, email string) (A
 	return a, nil
 }
 
-// Inviter invites people to the team of operators; package invitation does most of it.
-type Inviter struct{ Accounts *Book }
+// Inviter invites people to the team of operators. Package invitation does most of the work.
+type Inviter struct{ Accounts *Store }
 
 // InvitationPath is the page that an invitation opens. Its parameter is token.
 const InvitationPath = "/console/invitation"
 
-func (v Inviter) book() *invitation.Book {
+func (v Inviter) book() *invitation.Store {
 	b := v.Accounts
-	return &invitation.Book{DB: b.DB, Now: b.Now, Mail: b.Mail, PublicURL: b.PublicURL}
+	return &invitation.Store{DB: b.DB, Now: b.Now, Mail: b.Mail, PublicURL: b.PublicURL}
 }
 
-// isMarketplace reports whether the team of an invitation is that of the operators.
+// isMarketplace reports whether an invitation's team is the team of operators.
 func isMarketplace(team int64) bool { return team == invitation.Marketplace }
 
-// team is the team of operators, for an act of somebody.
+// team returns the team of operators, for changes by the actor.
 func (v Inviter) team(by audit.Actor) invitation.Team {
 	return invitation.Team{
 		ID: invitation.Marketplace, Subject: "operators", Action: "operator.invite", Path: InvitationPath,
@@ -209,30 +234,37 @@ func (v Inviter) team(by audit.Actor) invitation.Team {
 		},
 		CheckSize: checkTeamSize,
 		Content: func(n invitation.Invitation) mail.Content {
-			name, role := v.Accounts.marketplace(), Role(n.Role)
+			name := v.Accounts.marketplace()
+			role := Role(n.Role)
 			return mail.Content{
-				Title:   fmt.Sprintf("You are invited to the team of %s", name),
-				Opening: []string{fmt.Sprintf("The team of %s invites you to its console, as %s. %s", name, role, role.Sentence())},
-				Foot:    fmt.Sprintf("You get this mail because an admin of %s typed this address.", name),
+				Title: fmt.Sprintf("You are invited to the team of %s", name),
+				Opening: []string{
+					fmt.Sprintf("The team of %s invites you to its console, as %s. %s", name, role, role.Sentence()),
+				},
+				Foot: fmt.Sprintf("You get this mail because an admin of %s typed this address.", name),
 			}
 		},
 	}
 }
 
-// checkTeamSize refuses one more operator than there may be.
+// checkTeamSize refuses another operator if there are MaxOperators.
 func checkTeamSize(ctx context.Context, tx *sqldb.Tx) error {
 	n, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT count(*) FROM users WHERE operator_role <> ''`)
 	if err != nil {
 		return fmt.Errorf("count operators: %w", err)
 	}
 	if n >= MaxOperators {
-		return fault.New(fault.Conflict, invitation.CodeTooManyInvitations, "A team has at most %d members; remove somebody first.", MaxOperators)
+		return fault.New(
+			fault.Conflict,
+			invitation.CodeTooManyInvitations,
+			"A team has at most %d members. Remove one first.",
+			MaxOperators,
+		)
 	}
 	return nil
 }
 
-// Invite mails an invitation to an address. It replaces one that is open: the older link
-// ends.
+// Invite emails an invitation to an address. It replaces an open one, whose link ends.
 func (v Inviter) Invite(ctx context.Context, by audit.Actor, email string, role Role) (invitation.Invitation, error) {
 	if err := role.valid(); err != nil {
 		return invitation.Invitation{}, err
@@ -240,8 +272,7 @@ func (v Inviter) Invite(ctx context.Context, by audit.Actor, email string, role 
 	return v.book().Invite(ctx, by, v.team(by), email, string(role))
 }
 
-// List returns the invitations that are open, newest first; those that expired lately,
-// too.
+// List returns the open and the recently expired invitations, newest first.
 func (v Inviter) List(ctx context.Context) ([]invitation.Invitation, error) {
 	return v.book().List(ctx, invitation.Marketplace)
 }
@@ -251,27 +282,34 @@ func (v Inviter) Get(ctx context.Context, id int64) (invitation.Invitation, erro
 	return v.book().Get(ctx, invitation.Marketplace, id)
 }
 
-// Withdraw ends an invitation that is open.
+// Withdraw ends an open invitation.
 func (v Inviter) Withdraw(ctx context.Context, by audit.Actor, id int64) error {
 	return v.book().Withdraw(ctx, by, v.team(by), id)
 }
 
-// Open returns the invitation of a token, and leaves it as it is: mail scanners open
-// links, too.
+// Open returns the invitation of a token without using it: email scanners open links, too.
 func (v Inviter) Open(ctx context.Context, token string) (invitation.Invitation, error) {
 	return v.book().Open(ctx, v.Accounts.DB, token, isMarketplace)
 }
 
-// Accept makes a user an operator, once. email is the address that the user has proven;
-// the invitation must be for it. Somebody who is an operator already keeps their role.
-func (v Inviter) Accept(ctx context.Context, by audit.Actor, userID int64, email, token string) (User, error) {
+// Accept makes a user an operator, once. The invitation must be for the user's proven address. A
+// user who is already an operator keeps their role. Accept ends all sessions except those begun
+// with the returned user.
+func (v Inviter) Accept(
+	ctx context.Context,
+	by audit.Actor,
+	userID int64,
+	proof invitation.Proof,
+	token string,
+) (User, error) {
 	b := v.Accounts
 	var u User
 	err := b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		if u, err = lock(ctx, tx, userID); err != nil {
 			return err
 		}
-		n, err := v.book().Accept(ctx, tx, email, token, isMarketplace, func(invitation.Invitation) error { return lockTeam(ctx, tx) })
+		n, err := v.book().
+			Accept(ctx, tx, proof, token, isMarketplace, func(invitation.Invitation) error { return lockTeam(ctx, tx) })
 		if err != nil || u.Operator() {
 			return err
 		}

@@ -1,6 +1,7 @@
 package account_test
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,8 +13,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// admins makes users who are admins.
-func (d *desk) admins(t *testing.T, emails ...string) []account.User {
+// admins makes admins.
+func (d *harness) admins(t *testing.T, emails ...string) []account.User {
 	t.Helper()
 	var list []account.User
 	for _, email := range emails {
@@ -32,7 +33,7 @@ func (d *desk) admins(t *testing.T, emails ...string) []account.User {
 	return list
 }
 
-// TestRoleScopes: each role has the scopes of the table in docs/console.md.
+// TestRoleScopes checks the scopes of each role against the table in docs/console.md.
 func TestRoleScopes(t *testing.T) {
 	for role, want := range map[account.Role]string{
 		account.RoleViewer: "read", account.RoleSales: "read sell", account.RoleSupport: "read support",
@@ -50,8 +51,8 @@ func TestRoleScopes(t *testing.T) {
 	}
 }
 
-// TestAddOperator: the first admin gets a link for 30 minutes; again, it also removes
-// second factors and sessions, and the audit says so.
+// TestAddOperator checks that the first admin gets a link for 30 minutes. A second call also
+// removes second factors and sessions, and the audit records it.
 func TestAddOperator(t *testing.T) {
 	d := open(t)
 	d.enrolled(t, "ann@market.example") // has a one-time code
@@ -85,13 +86,44 @@ func TestAddOperator(t *testing.T) {
 	if _, err := d.UseLink(t.Context(), token, "", ""); !fault.Is(err, account.CodeLinkExpired) {
 		t.Errorf("the link after 30 minutes: %v", err)
 	}
-	if got := strings.Join(d.actions(t), " "); !strings.Contains(got, "user.operator") || !strings.Contains(got, "user.factors_remove") {
-		t.Errorf("the audit has %s", got)
+	got := d.actions(t)
+	made := slices.Index(got, "user.operator user:1")
+	want := []string{
+		"user.operator user:1", "user.link user:1", "user.sign_in user:1",
+		"user.factors_remove user:1", "user.link user:1",
+	}
+	if made < 0 || !slices.Equal(got[made:], want) {
+		t.Errorf("the audit has %q", got)
 	}
 }
 
-// TestLastAdmin: of two admins who remove each other at once, one stays; the last one
-// keeps the role, and cannot be erased by people or programs.
+// TestAddNewOperator: the first admin may be someone who has no account, or who signed up
+// and has not confirmed the address. Both stay.
+func TestAddNewOperator(t *testing.T) {
+	d := open(t)
+	d.signUp(t, "bea@market.example", "correct horse", "")
+	for _, email := range []string{"bea@market.example", "ann@market.example"} {
+		if a, err := d.AddOperator(t.Context(), operator, email); err != nil || a.Again {
+			t.Errorf("%s: %+v, %v", email, a, err)
+		}
+	}
+	want := []string{
+		"user.sign_up user:1", "user.operator user:1", "user.link user:1",
+		"user.create user:2", "user.operator user:2", "user.link user:2",
+	}
+	if got := d.actions(t); !slices.Equal(got, want) {
+		t.Errorf("the audit has %q", got)
+	}
+	d.forget(t, 30*24*time.Hour)
+	if list, err := d.Operators(t.Context()); err != nil || len(list) != 2 {
+		t.Errorf("a month later the team is %+v, %v", list, err)
+	}
+	_, err := d.AddOperator(t.Context(), operator, "not an address")
+	refused(t, "not an address", err, "invalid_field")
+}
+
+// TestLastAdmin checks that if two admins remove each other concurrently, one stays. The last one
+// keeps the role, and neither people nor programs can erase them.
 func TestLastAdmin(t *testing.T) {
 	d := open(t)
 	two := d.admins(t, "ann@market.example", "bea@market.example")
@@ -125,8 +157,8 @@ func TestLastAdmin(t *testing.T) {
 	}
 }
 
-// TestTeamActs: only who is an admin at this moment changes the team, and a person whose
-// role changes has another version for open pages.
+// TestTeamActs checks that only current admins change the team, and that a change of role changes
+// the access version for open pages.
 func TestTeamActs(t *testing.T) {
 	d := open(t)
 	list := d.admins(t, "ann@market.example", "bea@market.example", "cal@market.example")
@@ -148,13 +180,95 @@ func TestTeamActs(t *testing.T) {
 	for name, err := range map[string]error{
 		"removes": d.RemoveOperator(t.Context(), by(list[1]), list[2].ID),
 		"invites": func() error {
-			_, err := account.Inviter{Accounts: d.Book}.Invite(t.Context(), by(list[1]), "eve@example.com", account.RoleAdmin)
+			_, err := account.Inviter{Accounts: d.Store}.Invite(t.Context(), by(list[1]), "eve@example.com", account.RoleAdmin)
 			return err
 		}(),
 	} {
 		if !fault.Is(err, "unknown_operator") {
 			t.Errorf("who is no admin %s: %v", name, err)
 		}
+	}
+}
+
+// TestWhoChangesTheTeam: people need the role of an admin, also to change their own. Each
+// may leave. Tokens may do both, and everyone in the team came by an invitation.
+func TestWhoChangesTheTeam(t *testing.T) {
+	d := open(t)
+	viewer := d.create(t, account.Person{Email: "vic@market.example"}) // has the id of the token
+	if viewer.ID != operator.ID {
+		t.Fatalf("the viewer is user %d", viewer.ID)
+	}
+	d.setRole(t, viewer.ID, account.RoleViewer)
+	ann := d.admins(t, "ann@market.example", "bea@market.example")[0]
+	buyer := d.create(t, account.Person{Email: "buyer@example.com"})
+	gone := d.create(t, account.Person{Email: "gone@example.com"})
+	d.write(t, func(tx *sqldb.Tx) error {
+		_, _, err := account.Erase(t.Context(), tx, operator, gone.ID, d.now)
+		return err
+	})
+	for _, c := range []struct {
+		name      string
+		by        audit.Actor
+		id        int64
+		was, role account.Role
+		code      string // "": it is done
+	}{
+		{"a viewer, of an admin", by(viewer), ann.ID, account.RoleAdmin, account.RoleViewer, "unknown_operator"},
+		{"a viewer, of themselves", by(viewer), viewer.ID, account.RoleViewer, account.RoleAdmin, "unknown_operator"},
+		{"a buyer, of themselves", by(buyer), buyer.ID, "", account.RoleAdmin, "unknown_operator"},
+		{"an admin, of a buyer", by(ann), buyer.ID, "", account.RoleViewer, "unknown_operator"},
+		{"an admin, of nobody", by(ann), 999, "", account.RoleViewer, account.CodeUnknownUser},
+		{"an admin, of an erased person", by(ann), gone.ID, "", account.RoleViewer, account.CodeUserErased},
+		{"an admin, to none", by(ann), viewer.ID, account.RoleViewer, "", "invalid_field"},
+		{"an admin, to an unknown one", by(ann), viewer.ID, account.RoleViewer, "king", "invalid_field"},
+		{"a token", operator, viewer.ID, account.RoleViewer, account.RoleSales, ""},
+		{"an admin", by(ann), viewer.ID, account.RoleSales, account.RoleSupport, ""},
+		{"an admin, of themselves", by(ann), ann.ID, account.RoleAdmin, account.RoleSupport, ""},
+	} {
+		u, err := d.ChangeRole(t.Context(), c.by, c.id, c.was, c.role)
+		if c.code != "" {
+			refused(t, c.name, err, c.code)
+		} else if err != nil || u.Role != c.role {
+			t.Errorf("%s: %+v, %v", c.name, u, err)
+		}
+	}
+	_, err := account.Inviter{Accounts: d.Store}.Invite(t.Context(), operator, "eve@example.com", "king")
+	refused(t, "an invitation to an unknown role", err, "invalid_field")
+	for _, id := range []int64{999, gone.ID} {
+		err := d.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+			return errorOf(account.SetRole(t.Context(), tx, operator, id, account.RoleAdmin, d.now))
+		})
+		if fault.Of(err) == nil {
+			t.Errorf("user %d is an admin: %v", id, err)
+		}
+	}
+	refused(t, "support removes support", d.RemoveOperator(t.Context(), by(viewer), ann.ID), "unknown_operator")
+	if err := d.RemoveOperator(t.Context(), by(viewer), viewer.ID); err != nil {
+		t.Errorf("support leaves: %v", err)
+	}
+	if u, err := d.Operator(t.Context(), ann.ID); err != nil || u.Role != account.RoleSupport {
+		t.Errorf("in the team: %+v, %v", u, err)
+	}
+	_, err = d.Operator(t.Context(), viewer.ID)
+	refused(t, "in the team after leaving it", err, "unknown_operator")
+	if err := d.RemoveOperator(t.Context(), operator, ann.ID); err != nil {
+		t.Errorf("a token removes: %v", err)
+	}
+}
+
+// TestErasedAdminInvitesNobody: the invitations of an erased admin end.
+func TestErasedAdminInvitesNobody(t *testing.T) {
+	d := open(t)
+	ann := d.admins(t, "ann@market.example", "bea@market.example")[0]
+	eve := d.create(t, account.Person{Email: "eve@example.com"})
+	value := d.invite(t, ann, eve.Email, account.RoleAdmin)
+	d.write(t, func(tx *sqldb.Tx) error {
+		_, _, err := account.Erase(t.Context(), tx, operator, ann.ID, d.now)
+		return err
+	})
+	_, err := account.Inviter{Accounts: d.Store}.Accept(t.Context(), by(eve), eve.ID, d.proof(eve.Email), value)
+	if fault.Of(err) == nil {
+		t.Errorf("accepted: %v", err)
 	}
 }
 
@@ -206,7 +320,7 @@ func TestEndedSessionsHavePagesChecked(t *testing.T) {
 				life = time.Hour
 			}
 			begin(u, name+u.Email, life)
-			begin(u, name+", too"+u.Email, 24*time.Hour) // goes on
+			begin(u, name+", too"+u.Email, 24*time.Hour) // continues
 			before := versions()
 			if err := end(name + u.Email); err != nil {
 				t.Fatal(err)

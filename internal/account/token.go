@@ -20,10 +20,10 @@ import (
 	"claviger/internal/validate"
 )
 
-// Scope is what an operator token allows.
+// Scope is a right of an operator token.
 type Scope string
 
-// The scopes. Admin has the others in it, and each has Read in it.
+// Scopes. Admin includes the others, and each includes Read.
 const (
 	Read    Scope = "read"    // see everything
 	Sell    Scope = "sell"    // purchases, plan changes, refunds
@@ -31,11 +31,11 @@ const (
 	Admin   Scope = "admin"   // partners, users, tokens
 )
 
-// scopes is every scope, in the order in which a token lists its own.
+// scopes lists every scope, in the order in which a token lists its own.
 var scopes = []Scope{Read, Sell, Support, Admin}
 
-// Token is the right of one of the marketplace's programs to use the operator
-// API. The token itself is shown when it is made and kept only as a hash.
+// Token is the right of one of the marketplace's programs to use the operator API. The secret is
+// shown once and stored only as a hash.
 type Token struct {
 	ID        int64
 	Name      string
@@ -43,11 +43,11 @@ type Token struct {
 	CreatedAt time.Time
 	ExpiresAt time.Time // zero: never
 	RevokedAt time.Time // zero: not revoked
-	LastUsed  time.Time // zero: never; it is written once a minute at most
-	Recalled  bool      // it worked before; whether it still does was not looked up
+	LastUsed  time.Time // zero: never; written at most once a minute
+	Recalled  bool      // it worked before; not looked up again since
 }
 
-// May reports whether the token allows what needs the scope.
+// May reports whether the token includes the scope.
 func (t Token) May(s Scope) bool {
 	return s == Read && len(t.Scopes) > 0 || slices.Contains(t.Scopes, s) || slices.Contains(t.Scopes, Admin)
 }
@@ -63,17 +63,31 @@ func scanToken(r *sqldb.Row, t *Token) error {
 	return err
 }
 
-// AddToken makes a token and returns it with its secret, which cannot be read
-// again. A given that is not empty is taken as the secret instead of a new one;
-// the zero expires means never.
-func (b *Book) AddToken(ctx context.Context, by audit.Actor, name string, allow []Scope, expires time.Time, given string) (Token, string, error) {
+// AddToken makes a token and returns it with its secret, which cannot be read again. If given is
+// not empty, it is the secret. A zero expires means never.
+func (b *Store) AddToken(
+	ctx context.Context,
+	by audit.Actor,
+	name string,
+	allow []Scope,
+	expires time.Time,
+	given string,
+) (Token, string, error) {
 	t, given, _, err := b.AddTokenOnce(ctx, by, name, allow, expires, given, nil)
 	return t, given, err
 }
 
-// AddTokenOnce is AddToken for a form that may be sent again: then sent is true and no
-// token is made. The form is noted in the transaction that makes the token.
-func (b *Book) AddTokenOnce(ctx context.Context, by audit.Actor, name string, allow []Scope, expires time.Time, given string, form *idempotency.Request) (made Token, value string, sent bool, err error) {
+// AddTokenOnce does the same as AddToken, for a form that may be sent twice: then sent is true and
+// no token is made. The form is recorded in the transaction that makes the token.
+func (b *Store) AddTokenOnce(
+	ctx context.Context,
+	by audit.Actor,
+	name string,
+	allow []Scope,
+	expires time.Time,
+	given string,
+	form *idempotency.Request,
+) (made Token, value string, sent bool, err error) {
 	t := Token{CreatedAt: b.Now(), ExpiresAt: expires}
 	if t.Name, err = validate.Name("name", name, 1, maxName); err != nil {
 		return Token{}, "", false, err
@@ -82,7 +96,10 @@ func (b *Book) AddTokenOnce(ctx context.Context, by audit.Actor, name string, al
 		return Token{}, "", false, err
 	}
 	if !expires.IsZero() && !expires.After(t.CreatedAt) {
-		return Token{}, "", false, fault.Field("expires_at", "is in the past; send a time to come, or leave it out for a token that does not expire.")
+		return Token{}, "", false, fault.Field(
+			"expires_at",
+			"is in the past; send a time to come, or leave it out for a token that does not expire.",
+		)
 	}
 	if given == "" {
 		given = secret.Make(string(secret.OperatorToken))
@@ -96,8 +113,18 @@ func (b *Book) AddTokenOnce(ctx context.Context, by audit.Actor, name string, al
 				return err
 			}
 		}
-		t.ID, err = sqldb.One(ctx, tx, sqldb.Value[int64], `INSERT INTO operator_tokens (name, hash, scopes, created_at, expires_at, revoked_at, last_used_at)
-			VALUES ($1, $2, $3, $4, $5, 0, 0) RETURNING id`, t.Name, secret.Hash(given), joined(t.Scopes), t.CreatedAt, t.ExpiresAt)
+		t.ID, err = sqldb.One(
+			ctx,
+			tx,
+			sqldb.Value[int64],
+			`INSERT INTO operator_tokens (name, hash, scopes, created_at, expires_at, revoked_at, last_used_at)
+			VALUES ($1, $2, $3, $4, $5, 0, 0) RETURNING id`,
+			t.Name,
+			secret.Hash(given),
+			joined(t.Scopes),
+			t.CreatedAt,
+			t.ExpiresAt,
+		)
 		audit.Record(tx, t.CreatedAt, by, "token.create", tokenSubject(t.ID), nil, t.facts())
 		return err
 	})
@@ -137,8 +164,8 @@ func joined(list []Scope) string {
 	return strings.Join(words, " ")
 }
 
-// Tokens returns every token, the newest first, those that no longer work too.
-func (b *Book) Tokens(ctx context.Context) ([]Token, error) {
+// Tokens returns every token, newest first, including those that no longer work.
+func (b *Store) Tokens(ctx context.Context) ([]Token, error) {
 	list, err := sqldb.All(ctx, b.DB, scanToken, `SELECT `+tokenColumns+` FROM operator_tokens ORDER BY id DESC`)
 	if err != nil {
 		return nil, fmt.Errorf("list tokens: %w", err)
@@ -146,8 +173,8 @@ func (b *Book) Tokens(ctx context.Context) ([]Token, error) {
 	return list, nil
 }
 
-// RevokeToken ends a token at once. Revoking it again changes nothing.
-func (b *Book) RevokeToken(ctx context.Context, by audit.Actor, id int64) (Token, error) {
+// RevokeToken ends a token immediately. Revoking it again changes nothing.
+func (b *Store) RevokeToken(ctx context.Context, by audit.Actor, id int64) (Token, error) {
 	var t Token
 	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		now := b.Now()
@@ -157,7 +184,11 @@ func (b *Book) RevokeToken(ctx context.Context, by audit.Actor, id int64) (Token
 		}
 		t, err = sqldb.One(ctx, tx, scanToken, `SELECT `+tokenColumns+` FROM operator_tokens WHERE id = $1`, id)
 		if errors.Is(err, sqldb.ErrNone) {
-			return fault.New(fault.Missing, codeUnknownToken, "There is no such token; list the tokens to see their ids.")
+			return fault.New(
+				fault.Missing,
+				codeUnknownToken,
+				"There is no such token; list the tokens to see their ids.",
+			)
 		}
 		if err == nil && n > 0 {
 			audit.Record(tx, now, by, "token.revoke", tokenSubject(id), t.facts(), nil)
@@ -170,8 +201,8 @@ func (b *Book) RevokeToken(ctx context.Context, by audit.Actor, id int64) (Token
 	return t, nil
 }
 
-// ByToken returns the token whose secret that is, if it still works.
-func (b *Book) ByToken(ctx context.Context, value string) (Token, error) {
+// ByToken returns the token with the secret, if it still works.
+func (b *Store) ByToken(ctx context.Context, value string) (Token, error) {
 	t, err := sqldb.One(ctx, b.DB, scanToken, `SELECT `+tokenColumns+` FROM operator_tokens
 		WHERE hash = $1 AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2)`, secret.Hash(value), b.Now())
 	if errors.Is(err, sqldb.ErrNone) {
@@ -185,22 +216,24 @@ func (b *Book) ByToken(ctx context.Context, value string) (Token, error) {
 }
 
 // NoteUse records that a token was used.
-func (b *Book) NoteUse(t Token) { b.TokenUses.Note(t.ID, b.Now()) }
+func (b *Store) NoteUse(t Token) { b.TokenUses.Note(t.ID, b.Now()) }
 
-// errInvalidToken is the fault of a token that does not work; text says why, if it is
-// known.
+// errInvalidToken returns the fault for a token that does not work; text is the reason, if known.
 func errInvalidToken(text string) error {
-	return fault.New(fault.Unknown, CodeInvalidToken, "%s", cmp.Or(text,
-		"The operator token is not valid, has expired or was revoked; send a working one as Authorization: Bearer <token>."))
+	return fault.New(fault.Unknown, CodeInvalidToken, "%s", cmp.Or(
+		text,
+		"The operator token is not valid, has expired or was revoked; send a working one as Authorization: Bearer "+
+			"<token>.",
+	))
 }
 
-// TokenCheck is a query for which tokens still work.
+// TokenCheck is a queued query for the tokens that still work.
 type TokenCheck struct {
-	queued *sqldb.Result[int64] // nil: none was asked for
+	queued *sqldb.Result[int64] // nil: no ids to check
 }
 
-// QueueTokenCheck queues the query for which of the tokens with those ids work at a time,
-// so that it shares a round trip with the queries queued beside it.
+// QueueTokenCheck queues the query for those of the tokens that work at a time, so that it shares a
+// round trip with other queued queries.
 func QueueTokenCheck(tx *sqldb.Tx, ids []int64, at time.Time) *TokenCheck {
 	if len(ids) == 0 {
 		return &TokenCheck{}
@@ -209,7 +242,7 @@ func QueueTokenCheck(tx *sqldb.Tx, ids []int64, at time.Time) *TokenCheck {
 		WHERE id = ANY($1) AND revoked_at = 0 AND (expires_at = 0 OR expires_at > $2)`, ids, at)}
 }
 
-// Check refuses a token that does not work, as ByToken does.
+// Check refuses a token that does not work, like ByToken.
 func (c *TokenCheck) Check(ctx context.Context, id int64) error {
 	works, err := c.queued.All(ctx)
 	if err != nil {
@@ -221,16 +254,16 @@ func (c *TokenCheck) Check(ctx context.Context, id int64) error {
 	return nil
 }
 
-// NewTokenUses records when operator tokens were used.
+// NewTokenUses returns the recorder of the last uses of operator tokens.
 func NewTokenUses(db *sqldb.DB, log *slog.Logger) *lastuse.Uses {
 	return &lastuse.Uses{DB: db, Log: log, Write: func(tx *sqldb.Tx, id int64, at, unless time.Time) {
 		tx.Queue(`UPDATE operator_tokens SET last_used_at = $2 WHERE id = $1 AND last_used_at <= $3`, id, at, unless)
 	}}
 }
 
-// MayStill reports whether an actor may do what needs a scope, as it is stored now: for
-// what goes on after the request that began it.
-func (b *Book) MayStill(ctx context.Context, by audit.Actor, s Scope) (bool, error) {
+// MayStill reports whether an actor has a scope now, according to the database. It is for work that
+// continues after the request that began it.
+func (b *Store) MayStill(ctx context.Context, by audit.Actor, s Scope) (bool, error) {
 	switch by.Kind {
 	case audit.ByToken:
 		t, err := sqldb.One(ctx, b.DB, scanToken, `SELECT `+tokenColumns+` FROM operator_tokens

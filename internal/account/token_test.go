@@ -13,6 +13,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/idempotency"
+	"claviger/internal/sqldb"
 )
 
 func TestTokens(t *testing.T) {
@@ -42,6 +43,14 @@ func TestTokens(t *testing.T) {
 	revoked, err := d.RevokeToken(t.Context(), operator, admin.ID)
 	if err != nil || !revoked.RevokedAt.Equal(d.now) {
 		t.Errorf("RevokeToken = %+v, %v", revoked, err)
+	}
+	entries, err := sqldb.All(t.Context(), d.DB, sqldb.Value[string],
+		`SELECT action || before || after FROM audit_entries ORDER BY id`)
+	if diff := cmp.Diff([]string{
+		`token.create{"expires_at":"2026-03-04T13:00:00Z","name":"checkout","scopes":["read","sell"]}`,
+		`token.create{"name":"admin","scopes":["admin"]}`, `token.revoke{"name":"admin","scopes":["admin"]}`,
+	}, entries); diff != "" || err != nil {
+		t.Errorf("audit: %v (-want +got):\n%s", err, diff)
 	}
 	d.now = until.Add(time.Hour)
 	if again, err := d.RevokeToken(t.Context(), operator, admin.ID); err != nil || !again.RevokedAt.Equal(revoked.RevokedAt) {
@@ -76,9 +85,12 @@ func TestAddTokenRefuses(t *testing.T) {
 		"scope: spaces": {"a", []account.Scope{"read admin"}, time.Time{}, "scopes"},
 		"in the past":   {"a", []account.Scope{account.Read}, noon, "expires_at"},
 	} {
-		_, _, err := d.AddToken(t.Context(), operator, c.name, c.scopes, c.expires, "")
+		_, value, sent, err := d.AddTokenOnce(t.Context(), operator, c.name, c.scopes, c.expires, "", nil)
 		if f := fault.Of(err); f == nil || f.Code != "invalid_field" || f.Field != c.field {
 			t.Errorf("%s: %v, want invalid_field on %s", name, err, c.field)
+		}
+		if value != "" || sent {
+			t.Errorf("%s: it has the secret %q, sent before: %t", name, value, sent)
 		}
 	}
 	if list, err := d.Tokens(t.Context()); len(list) != 0 || err != nil {
@@ -112,7 +124,7 @@ func TestMay(t *testing.T) {
 	}
 }
 
-// TestTokenUse: that a token was used is written in the background, once a minute at most.
+// TestTokenUse checks that uses of a token are written in the background, at most once a minute.
 func TestTokenUse(t *testing.T) {
 	d := open(t)
 	d.TokenUses = account.NewTokenUses(d.DB, nil)
@@ -148,13 +160,13 @@ func TestTokenUse(t *testing.T) {
 	use(noon, 0)
 	d.now = noon.Add(time.Minute)
 	use(d.now, 1)
-	d.TokenUses = account.NewTokenUses(d.DB, nil) // of another node, which knows of no use
+	d.TokenUses = account.NewTokenUses(d.DB, nil) // of another node, without recorded uses
 	d.now = noon.Add(119 * time.Second)
 	use(noon.Add(time.Minute), 1)
 }
 
-// TestAddTokenOnce: a form that is sent again makes nothing, neither one after the other
-// nor at the same time, and shows no secret.
+// TestAddTokenOnce checks that a form sent twice, sequentially or concurrently, makes one token and
+// shows its secret once.
 func TestAddTokenOnce(t *testing.T) {
 	d := open(t)
 	add := func(key, name string) (value string, sent bool, err error) {

@@ -21,9 +21,9 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// One-time codes are those of RFC 6238 in the form that every authenticator app knows:
-// HMAC-SHA-1, six digits, 30 seconds. A code of one step before or after is accepted,
-// too, because clocks differ.
+// One-time codes follow RFC 6238 in the form that every authenticator app supports: HMAC-SHA-1, six
+// digits, 30 seconds. The codes of one step before and after are accepted, too, because clocks
+// differ.
 const (
 	totpStep   = 30 // seconds
 	totpSkew   = 1  // steps
@@ -31,7 +31,7 @@ const (
 	totpDigits = 6
 )
 
-// enrolmentLife is how long the page that shows a new secret can be completed.
+// enrolmentLife is the time to complete the page that shows a new secret.
 const enrolmentLife = 30 * time.Minute
 
 // totp is a row of totp_secrets.
@@ -53,7 +53,7 @@ func totpLabel(userID int64) string { return totpLabelOf(strconv.FormatInt(userI
 
 func totpLabelOf(userID string) string { return "totp of user " + userID }
 
-// Sealed is the column of sealed secrets of one-time codes.
+// Sealed returns the column with the sealed secrets of one-time codes.
 func Sealed() sealing.Column {
 	return sealing.Column{
 		Name: "secrets of one-time codes", First: "0",
@@ -69,7 +69,7 @@ const enrolmentLabel = "totp enrolment"
 
 var totpText = base32.StdEncoding.WithPadding(base32.NoPadding)
 
-// totpCode is the code of a step.
+// totpCode returns the code of a step.
 func totpCode(key []byte, step int64) string {
 	mac := hmac.New(sha1.New, key)
 	_ = binary.Write(mac, binary.BigEndian, step) // a hash never fails
@@ -78,36 +78,39 @@ func totpCode(key []byte, step int64) string {
 	return fmt.Sprintf("%06d", binary.BigEndian.Uint32(sum[at:])&0x7fffffff%1_000_000)
 }
 
-// matchTOTP returns the step that a code belongs to, if it is after the last one that was
-// used.
+// matchTOTP returns the step of a code, if it is after the last used one.
 func matchTOTP(key []byte, typed string, now time.Time, last int64) (step int64, ok bool) {
 	current := now.Unix() / totpStep
 	for s := current - totpSkew; s <= current+totpSkew; s++ {
 		if subtle.ConstantTimeCompare([]byte(totpCode(key, s)), []byte(typed)) == 1 && s > last {
-			step, ok = s, true
+			step = s
+			ok = true
 		}
 	}
 	return step, ok
 }
 
-// Enrolment is a new secret of one-time codes, which a code confirms.
+// Enrolment is a new secret for one-time codes, to be confirmed by a code.
 type Enrolment struct {
-	Secret string // as people type it into an app
-	URI    string // as a QR code shows it
-	Sealed string // what the form carries: see AddTOTP
+	Secret string // to type into an app
+	URI    string // to show as a QR code
+	Sealed string // for the form: see AddTOTP
 }
 
 // EnrolTOTP makes a new secret for a user. Nothing is stored until AddTOTP.
-func (b *Book) EnrolTOTP(u User) Enrolment {
+func (b *Store) EnrolTOTP(u User) Enrolment {
 	key := make([]byte, totpKey)
-	_, _ = rand.Read(key) // it never fails
+	_, _ = rand.Read(key) // never fails
 	secret := totpText.EncodeToString(key)
 	return b.enrolment(u, secret, b.Sealer.Seal(enrolmentLabel, strings.Join([]string{
-		strconv.FormatInt(u.ID, 10), strconv.FormatInt(u.SessionEpoch, 10), strconv.FormatInt(b.Now().Unix(), 10), secret,
+		strconv.FormatInt(
+			u.ID,
+			10,
+		), strconv.FormatInt(u.SessionEpoch, 10), strconv.FormatInt(b.Now().Unix(), 10), secret,
 	}, " ")))
 }
 
-func (b *Book) enrolment(u User, secret, sealed string) Enrolment {
+func (b *Store) enrolment(u User, secret, sealed string) Enrolment {
 	issuer := b.marketplace()
 	name := u.Email
 	if name == "" {
@@ -119,13 +122,18 @@ func (b *Book) enrolment(u User, secret, sealed string) Enrolment {
 	return Enrolment{Secret: secret, URI: uri, Sealed: sealed}
 }
 
-// OpenEnrolment returns what EnrolTOTP made for the same user in the same state, while it
-// can be completed.
-func (b *Book) OpenEnrolment(u User, sealed string) (Enrolment, error) {
+// OpenEnrolment returns the enrolment that EnrolTOTP made for the same user in the same state,
+// until it expires.
+func (b *Store) OpenEnrolment(u User, sealed string) (Enrolment, error) {
 	text, err := b.Sealer.Open(enrolmentLabel, sealed)
 	words := strings.Fields(text)
-	over := fault.New(fault.Conflict, CodeEnrolmentOver, "This page was open for too long, or your account changed meanwhile. Begin again.")
-	if err != nil || len(words) != 4 || words[0] != strconv.FormatInt(u.ID, 10) || words[1] != strconv.FormatInt(u.SessionEpoch, 10) {
+	over := fault.New(
+		fault.Conflict,
+		CodeEnrolmentOver,
+		"This page was open for too long, or your account changed meanwhile. Begin again.",
+	)
+	if err != nil || len(words) != 4 || words[0] != strconv.FormatInt(u.ID, 10) ||
+		words[1] != strconv.FormatInt(u.SessionEpoch, 10) {
 		return Enrolment{}, over
 	}
 	made, err := strconv.ParseInt(words[2], 10, 64)
@@ -135,11 +143,15 @@ func (b *Book) OpenEnrolment(u User, sealed string) (Enrolment, error) {
 	return b.enrolment(u, words[3], sealed), nil
 }
 
-// AddTOTP has a user sign in with one-time codes from now on, in place of those they had.
-// A code proves that their app has the secret; it is not accepted again. It ends all
-// sessions but those begun with the user that it returns. The recovery codes come with
-// the first second factor.
-func (b *Book) AddTOTP(ctx context.Context, by audit.Actor, userID int64, sealed, typed string) (u User, codes []string, err error) {
+// AddTOTP gives a user one-time codes, and replaces earlier ones. A code proves that their app has
+// the secret; it is not accepted again. AddTOTP ends all sessions except those begun with the
+// returned user. The first second factor comes with recovery codes.
+func (b *Store) AddTOTP(
+	ctx context.Context,
+	by audit.Actor,
+	userID int64,
+	sealed, typed string,
+) (u User, codes []string, err error) {
 	u, err = b.changeLogin(ctx, userID, "add one-time codes", func(tx *sqldb.Tx, l *login, now time.Time) error {
 		e, err := b.OpenEnrolment(l.User, sealed)
 		if err != nil {
@@ -151,20 +163,29 @@ func (b *Book) AddTOTP(ctx context.Context, by audit.Actor, userID int64, sealed
 		}
 		step, ok := matchTOTP(key, plainCode(typed), now, 0)
 		if !ok {
-			return fault.Field("code", "is not right; enter the six digits that the app shows now, and check the clock of your device.")
+			return fault.Field(
+				"code",
+				"is not right; enter the six digits that the app shows now, and check the clock of your device.",
+			)
 		}
-		tx.Queue(`INSERT INTO totp_secrets (user_id, sealed, last_step, created_at, last_used_at) VALUES ($1, $2, $3, $4, 0)
-			ON CONFLICT (user_id) DO UPDATE SET sealed = excluded.sealed, last_step = excluded.last_step, created_at = excluded.created_at, last_used_at = 0`,
-			userID, b.Sealer.Seal(totpLabel(userID), e.Secret), step, now)
+		tx.Queue(
+			`INSERT INTO totp_secrets (user_id, sealed, last_step, created_at, last_used_at) VALUES ($1, $2, $3, $4, 0)
+			ON CONFLICT (user_id)
+			DO UPDATE SET sealed = excluded.sealed, last_step = excluded.last_step, created_at = excluded.created_at, last_used_at = 0`,
+			userID,
+			b.Sealer.Seal(totpLabel(userID), e.Secret),
+			step,
+			now,
+		)
 		codes = b.gainFactor(tx, l, by, "user.totp_add", toldCodesAdded, now)
 		return nil
 	})
 	return u, codes, err
 }
 
-// RemoveTOTP ends that a user signs in with one-time codes. It ends all sessions but
-// those begun with the user that it returns.
-func (b *Book) RemoveTOTP(ctx context.Context, by audit.Actor, userID int64) (User, error) {
+// RemoveTOTP removes a user's one-time codes. It ends all sessions except those begun with the
+// returned user.
+func (b *Store) RemoveTOTP(ctx context.Context, by audit.Actor, userID int64) (User, error) {
 	return b.changeLogin(ctx, userID, "remove one-time codes", func(tx *sqldb.Tx, l *login, now time.Time) error {
 		n, err := tx.Exec(ctx, `DELETE FROM totp_secrets WHERE user_id = $1`, userID)
 		if err != nil || n == 0 {
@@ -174,8 +195,8 @@ func (b *Book) RemoveTOTP(ctx context.Context, by audit.Actor, userID int64) (Us
 	})
 }
 
-// useTOTP accepts a code once: of any number who send the same one, one gets in.
-func (b *Book) useTOTP(ctx context.Context, tx *sqldb.Tx, userID int64, typed string, now time.Time) (bool, error) {
+// useTOTP accepts a code once. Of several concurrent uses, one succeeds.
+func (b *Store) useTOTP(ctx context.Context, tx *sqldb.Tx, userID int64, typed string, now time.Time) (bool, error) {
 	t, err := sqldb.One(ctx, tx, scanTOTP, `SELECT `+totpColumns+` FROM totp_secrets WHERE user_id = $1`, userID)
 	if errors.Is(err, sqldb.ErrNone) {
 		return false, nil
@@ -195,6 +216,12 @@ func (b *Book) useTOTP(ctx context.Context, tx *sqldb.Tx, userID int64, typed st
 	if !ok {
 		return false, nil
 	}
-	n, err := tx.Exec(ctx, `UPDATE totp_secrets SET last_step = $2, last_used_at = $3 WHERE user_id = $1 AND last_step < $2`, userID, step, now)
+	n, err := tx.Exec(
+		ctx,
+		`UPDATE totp_secrets SET last_step = $2, last_used_at = $3 WHERE user_id = $1 AND last_step < $2`,
+		userID,
+		step,
+		now,
+	)
 	return n == 1, err
 }

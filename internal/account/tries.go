@@ -11,13 +11,13 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// triesSpan is for how long wrong passwords and codes of an account are counted. The
-// count is in the database: neither another node nor a restart gives new tries, and nobody
-// can push it out of a memory that is bounded.
+// triesSpan is the period in which an account's wrong passwords and codes are counted. The count is
+// in the database: another node or a restart gives no new tries, and an attacker cannot evict it
+// from a bounded memory.
 const triesSpan = time.Hour
 
-// bound is how many wrong ones are looked at for one account in that time, and what
-// whoever tries more is told.
+// bound is the limit of wrong tries for one account in that period, and the text of the refusal
+// after that.
 type bound struct {
 	most int
 	text string
@@ -25,15 +25,15 @@ type bound struct {
 
 var passwordTries = bound{
 	most: 100,
-	text: "There were too many tries with a wrong password for this address. Have a sign-in link sent to you, or try again in an hour.",
+	text: "There were too many tries with a wrong password for this address. Have a sign-in link sent to you, or " +
+		"try again in an hour.",
 }
 
-// triesKey is what the tries of an account are counted under, by whatever name it
-// goes. It is there for addresses that nobody has, too, so that the bound tells
-// nobody who has an account.
+// triesKey returns the key that counts the tries of an account. Addresses without an account have
+// one, too, so that the limit does not reveal accounts.
 func triesKey(name string) string { return secret.Hash("tries " + name) }
 
-// refusal is that of an account's password or code, right or wrong.
+// refusal returns the fault of a try over the limit, right or wrong.
 func (b bound) refusal(wait time.Duration) error {
 	f := fault.New(fault.Throttled, CodeTooManyTries, "%s", b.text)
 	f.After = max(wait, time.Second)
@@ -46,10 +46,9 @@ type tryCount struct {
 	count int
 }
 
-// countTry counts a try before it is made, so that many at once count as well as
-// one after another; giveBack takes it back when it was right. A fault
-// says that there were too many.
-func (b *Book) countTry(ctx context.Context, key string, limit bound) error {
+// countTry counts a try in advance, so that concurrent tries count in full. giveBack undoes it if
+// the try was right. countTry returns a fault if there were too many.
+func (b *Store) countTry(ctx context.Context, key string, limit bound) error {
 	t, err := sqldb.One(ctx, b.DB, func(r *sqldb.Row, t *tryCount) error { return r.Scan(&t.since, &t.count) },
 		`SELECT since, count FROM password_tries WHERE key_hash = $1`, key)
 	if err != nil && !errors.Is(err, sqldb.ErrNone) {
@@ -61,12 +60,21 @@ func (b *Book) countTry(ctx context.Context, key string, limit bound) error {
 		return limit.refusal(ends.Sub(now))
 	}
 	err = b.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		_, err := sqldb.One(ctx, tx, sqldb.Value[int64], `INSERT INTO password_tries (key_hash, since, count) VALUES ($1, $2, 1)
+		_, err := sqldb.One(
+			ctx,
+			tx,
+			sqldb.Value[int64],
+			`INSERT INTO password_tries (key_hash, since, count) VALUES ($1, $2, 1)
 			ON CONFLICT (key_hash) DO UPDATE SET
 				since = CASE WHEN password_tries.since <= $3 THEN excluded.since ELSE password_tries.since END,
 				count = CASE WHEN password_tries.since <= $3 THEN 1 ELSE password_tries.count + 1 END
-			WHERE password_tries.since <= $3 OR password_tries.count < $4 RETURNING count`, key, now, now.Add(-triesSpan), limit.most)
-		if errors.Is(err, sqldb.ErrNone) { // others took the last one meanwhile
+			WHERE password_tries.since <= $3 OR password_tries.count < $4 RETURNING count`,
+			key,
+			now,
+			now.Add(-triesSpan),
+			limit.most,
+		)
+		if errors.Is(err, sqldb.ErrNone) { // concurrent tries reached the limit
 			return limit.refusal(triesSpan)
 		}
 		return err
@@ -77,13 +85,13 @@ func (b *Book) countTry(ctx context.Context, key string, limit bound) error {
 	return nil
 }
 
-// giveBack queues that a try does not count: it was right.
+// giveBack queues the removal of a try from the count: it was right.
 func giveBack(tx *sqldb.Tx, key string) {
 	tx.Queue(`UPDATE password_tries SET count = count - 1 WHERE key_hash = $1 AND count > 0`, key)
 }
 
-// PruneTries removes the counts whose time is over, and returns how many there were.
-func (b *Book) PruneTries(ctx context.Context) (int64, error) {
+// PruneTries removes counts older than triesSpan and returns their number.
+func (b *Store) PruneTries(ctx context.Context) (int64, error) {
 	n, err := b.DB.DeleteInBatches(ctx, b.Now().Add(-triesSpan), `DELETE FROM password_tries WHERE key_hash IN (
 		SELECT key_hash FROM password_tries WHERE since < $1 ORDER BY since LIMIT $2)`)
 	if err != nil {

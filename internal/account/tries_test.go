@@ -9,9 +9,9 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// spent sets the count of an address to where so many tries are left: hashing a
-// hundred passwords takes seconds.
-func (d *desk) spent(t *testing.T, email string, left int) {
+// spent sets the count of an address so that the given number of tries is left: hashing a hundred
+// passwords takes seconds.
+func (d *harness) spent(t *testing.T, email string, left int) {
 	t.Helper()
 	_, err := d.SignIn(t.Context(), email, "wrong password", account.Client{Known: true})
 	if !fault.Is(err, "invalid_credentials") {
@@ -26,8 +26,8 @@ func (d *desk) spent(t *testing.T, email string, left int) {
 	})
 }
 
-// TestTries: after a hundred wrong passwords in an hour none is looked at, not the
-// right one either, and it is the same for an address that nobody has.
+// TestTries checks that after a hundred wrong passwords in an hour all are refused, even the right
+// one, for known and unknown addresses.
 func TestTries(t *testing.T) {
 	for email, right := range map[string]string{"ann@example.com": "", "nobody@example.com": "invalid_credentials"} {
 		t.Run(email, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestTries(t *testing.T) {
 				}
 			}
 			if right == "" {
-				for range 3 { // which costs no try
+				for range 3 { // costs no try
 					try("correct horse", "")
 				}
 			}
@@ -54,14 +54,19 @@ func TestTries(t *testing.T) {
 			if f := fault.Of(err); f == nil || f.Kind != fault.Throttled || f.After != time.Hour {
 				t.Errorf("refused with %+v", f)
 			}
-			d.now = d.now.Add(time.Hour)
+			d.now = d.now.Add(20 * time.Minute)
+			_, err = d.SignIn(t.Context(), email, "correct horse", account.Client{})
+			if f := fault.Of(err); f == nil || f.After != 40*time.Minute {
+				t.Errorf("20 minutes later: %+v", f)
+			}
+			d.now = d.now.Add(40 * time.Minute)
 			try("correct horse", right)
 		})
 	}
 }
 
-// TestTriesOfTheCurrentPassword: whoever sits at a browser that is signed in has no
-// more tries, and they are not used up by what strangers type.
+// TestTriesOfTheCurrentPassword checks that a signed-in browser has the same number of tries, and
+// that strangers cannot use them up.
 func TestTriesOfTheCurrentPassword(t *testing.T) {
 	d := open(t)
 	u := d.withPassword(t, "ann@example.com", "correct horse")
@@ -86,13 +91,13 @@ func TestTriesOfTheCurrentPassword(t *testing.T) {
 	}
 }
 
-// TestTriesAtOnce: two who find one try left at the same moment have one together.
+// TestTriesAtOnce checks that two concurrent callers share the last try.
 func TestTriesAtOnce(t *testing.T) {
 	d := open(t)
 	d.spent(t, "ann@example.com", 1)
 	found, held, release := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	book := *d.Book
-	book.Now = func() time.Time { // which is asked for once the count is known
+	book := *d.Store
+	book.Now = func() time.Time { // called after the count is read
 		found <- struct{}{}
 		return noon
 	}
@@ -130,7 +135,7 @@ func TestTriesAtOnce(t *testing.T) {
 	}
 }
 
-// TestPruneTries removes what is over and nothing else.
+// TestPruneTries checks that only expired counts are removed.
 func TestPruneTries(t *testing.T) {
 	d := open(t)
 	d.spent(t, "ann@example.com", 0)

@@ -17,7 +17,7 @@ import (
 
 const empty = `{"size":0,"items":[]}`
 
-// TestNumbersPastTheEnd asks for pages and times that no list reaches.
+// TestNumbersPastTheEnd requests pages and times beyond every list.
 func TestNumbersPastTheEnd(t *testing.T) {
 	h := newHarness(t)
 	s := h.licenses()
@@ -48,7 +48,7 @@ func TestNumbersPastTheEnd(t *testing.T) {
 	}
 }
 
-// TestNamesOfOtherLists gives endpoints the parameters of others: they are refused.
+// TestNamesOfOtherLists sends endpoints the parameters of others: they are refused.
 func TestNamesOfOtherLists(t *testing.T) {
 	h := newHarness(t)
 	s := h.licenses()
@@ -70,12 +70,12 @@ func TestNamesOfOtherLists(t *testing.T) {
 	}
 }
 
-// TestUpdatedSinceAnyTime asks for licenses changed since times that cannot be
-// stored, and in other offsets.
+// TestUpdatedSinceAnyTime requests licenses changed since times that cannot be stored, and in other
+// offsets.
 func TestUpdatedSinceAnyTime(t *testing.T) {
 	h := newHarness(t)
 	l := h.licenses().deactivated
-	l, err := h.Licenses.ByKey(t.Context(), l.Key)
+	l, err := h.API.Licenses.ByKey(t.Context(), l.Key)
 	h.Must(err)
 	url, client := h.serve(), contract(t).Client(t)
 	elsewhere := l.UpdatedAt.In(time.FixedZone("", 3600)).Format(time.RFC3339Nano)
@@ -102,8 +102,8 @@ func TestUpdatedSinceAnyTime(t *testing.T) {
 	}
 }
 
-// TestTextIsKept adds contacts whose names would hurt if anybody ran, escaped or
-// cut them, and reads them back.
+// TestTextIsKept adds contacts with names that would break if they were executed, escaped or cut,
+// and reads them back.
 func TestTextIsKept(t *testing.T) {
 	h := newHarness(t)
 	url, client := h.serve(), contract(t).Client(t)
@@ -143,8 +143,8 @@ func quoted(t *testing.T, s string) string {
 	return string(b)
 }
 
-// TestBodyLimit sends the longest body that is read, and one byte more in chunks,
-// so that its length is not known beforehand.
+// TestBodyLimit sends the longest accepted body, and one byte more in chunks, so that its length is
+// not known beforehand.
 func TestBodyLimit(t *testing.T) {
 	h := newHarness(t)
 	url := h.serve()
@@ -179,7 +179,7 @@ func TestTooManyContacts(t *testing.T) {
 	}
 }
 
-// TestHead asks for the headers of a list alone.
+// TestHead requests only the headers of a list.
 func TestHead(t *testing.T) {
 	h := newHarness(t)
 	h.licenses()
@@ -198,8 +198,8 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// TestRateLimit spends the calls of a key. Another key of the same partner and
-// another partner have their own.
+// TestRateLimit uses up the calls of a key. Another key of the same partner and another partner
+// have their own.
 func TestRateLimit(t *testing.T) {
 	h := newHarness(t)
 	at := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
@@ -218,7 +218,7 @@ func TestRateLimit(t *testing.T) {
 	if got.Header.Get("Retry-After") != "30" || h.state() != before {
 		t.Errorf("the third call was not held back for half a minute: %v", got.Header)
 	}
-	rotated, err := h.Partners.Rotate(t.Context(), tester, h.ours.ID, partner.APIKey, 24*time.Hour)
+	rotated, err := h.API.Partners.Rotate(t.Context(), tester, h.ours.ID, partner.APIKey, 24*time.Hour)
 	h.Must(err)
 	for key, want := range map[string]int{spent: 429, rotated.Value: 200, h.otherKey: 200} {
 		if got := h.ask(client, "GET", url+"/v2/profile", "", "Authorization: Bearer "+key); got.Status != want {
@@ -231,13 +231,12 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
-// TestGuard presents wrong keys until the address has to wait. The right key is
-// served from there all the same.
+// TestGuard sends wrong keys until the address has to wait. The right key still works from there.
 func TestGuard(t *testing.T) {
 	h := newHarness(t)
 	h.Guard = &wire.Guard{Failures: &wire.Limiter{PerMinute: 2, Now: func() time.Time { return time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC) }}}
 	url, client := h.serve(), contract(t).Client(t)
-	for range 3 { // without a key nobody guesses
+	for range 3 { // requests without a key do not count as guesses
 		refusal{status: 401, code: "missing_credentials"}.check(t, h.ask(client, "GET", url+"/v2/profile", "", "Authorization: "))
 	}
 	for range 2 {
@@ -249,16 +248,16 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestKeyEnds rotates the key without overlap: the old one is as good as none.
+// TestKeyEnds rotates the key without overlap: the old one stops working.
 func TestKeyEnds(t *testing.T) {
 	h := newHarness(t)
 	url, client := h.serve(), contract(t).Client(t)
-	_, err := h.Partners.Rotate(t.Context(), tester, h.ours.ID, partner.APIKey, 0)
+	_, err := h.API.Partners.Rotate(t.Context(), tester, h.ours.ID, partner.APIKey, 0)
 	h.Must(err)
 	refusal{status: 401, code: "invalid_key"}.check(t, h.ask(client, "GET", url+"/v2/licenses", ""))
 }
 
-// TestWithoutBrand sends the brand's header to an installation that has none.
+// TestWithoutBrand sends the brand's header to an installation without one.
 func TestWithoutBrand(t *testing.T) {
 	h := newHarness(t)
 	h.Brand = ""

@@ -1,10 +1,9 @@
-// Package api is the HTTP API for partners' programs: the licensing and profile API
-// under /v2, in JSON. It owns the wire form of that API (what is read from a request,
-// what an answer looks like) and its description, openapi.yaml.
+// Package api is the HTTP API for partners' programs: the licensing and profile API under /v2, in
+// JSON. It owns the wire form of requests and answers, and its description, openapi.yaml.
 //
-// It decides nothing about licenses, events, webhooks or profiles: it decodes, calls the
-// domain package and answers. The database, statuses of faults and rate limits are below
-// it; listeners, metrics and the log line of a request are above.
+// It decides nothing about licenses, events, webhooks or profiles: it decodes, calls the domain
+// package and answers. The database, statuses of faults and rate limits are below it; listeners,
+// metrics and the request log are above.
 package api
 
 import (
@@ -12,70 +11,51 @@ import (
 	"net/http"
 
 	"claviger/internal/account"
+	"claviger/internal/answers"
 	"claviger/internal/audit"
-	"claviger/internal/event"
-	"claviger/internal/export"
-	"claviger/internal/license"
 	"claviger/internal/outage"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
-	"claviger/internal/replay"
-	"claviger/internal/requestlog"
 	"claviger/internal/simulator"
-	"claviger/internal/stats"
 	"claviger/internal/webhook"
-	"claviger/internal/webhook/history"
 	"claviger/internal/wire"
 )
 
 // API serves the routes. All services must be set; Limit and Guard may be nil.
 type API struct {
-	Partners *partner.Registry
-	Licenses *license.Registry
-	Events   *event.Log
+	answers.Common
 	Webhooks *webhook.Outbox
-	History  history.Reader
-	Profiles *profile.Book
+	Profiles *profile.Store
 	Portal
 
-	// PublicURL is the address that buyers reach, without a slash at its end; the
-	// redemption and change-plan URLs of licenses begin with it.
-	PublicURL string
-
-	// Brand is the marketplace's name in the header X-<Brand>-Licensing-Key, which
-	// then carries an API key as X-Licensing-Key does. Empty: there is no such
-	// header.
+	// Brand is the marketplace's name in the header X-<Brand>-Licensing-Key, which is equivalent to
+	// X-Licensing-Key. If empty, there is no such header.
 	Brand string
 
-	// Version is that of this program. An entity tag of another version is not one
-	// of ours: the form of an answer may have changed.
+	// Version is the version of this program. Entity tags of other versions do not match, because
+	// the form of an answer may have changed.
 	Version string
 
-	Limit *wire.Limiter // how often one key may call
-	Guard *wire.Guard   // how often one address may try a wrong key
+	Limit *wire.Limiter // calls per key
+	Guard *wire.Guard   // wrong keys per address
 
-	// Redeliveries is how often one partner may ask for a redelivery, whichever its
-	// key. Nil: as often as it likes.
-	Redeliveries *wire.Limiter
+	// RedeliveryLimit limits the redelivery requests of one partner, for all its keys together. Nil
+	// means no limit.
+	RedeliveryLimit *wire.Limiter
 
-	// Readers and Bytes are what requests by GET read with and answer; each partner
-	// has a share of them. Nil: there is enough.
+	// Readers and Bytes bound the database connections and the unsent bytes of GET requests; each
+	// partner has a share. Nil means no limit.
 	Readers, Bytes *wire.Share
 
-	text licenseText
+	text answers.LicenseText
 }
 
-// Portal is what calls need that do what pages of the partner's portal do.
+// Portal has the services for calls that do the same as pages of the portal.
 type Portal struct {
-	Replays  *replay.Jobs
-	Requests *requestlog.Log
-	Exports  *export.Exporter
-	Stats    *stats.Book
-	Policy   webhook.Policy // what becomes of a webhook URL that fails
-	Audit    *audit.Log
-	Accounts *account.Book // knows the names of people
-	TestMail *outage.TestMailer
-
+	Policy    webhook.Policy // rules for failing webhook URLs
+	Audit     *audit.Log
+	Accounts  *account.Store // for the names of people
+	TestMail  *outage.TestMailer
 	Simulator *simulator.Simulator
 }
 
@@ -87,16 +67,16 @@ var description []byte
 // Handler serves the whole API.
 func (a *API) Handler() http.Handler { return wire.NewMux(a.Routes()...) }
 
-// Description returns the description of this API: OpenAPI, as JSON.
+// Description returns the OpenAPI description of this API as JSON.
 func Description() []byte { return description }
 
-// describe answers the description of this API.
+// describe answers with the description of this API.
 func (a *API) describe(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Cache-Control", "public, max-age=300")
 	return wire.Raw(w, http.StatusOK, description)
 }
 
-// actor is the partner as the audit names it.
+// actor returns the partner as the audit names it.
 func actor(p partner.Partner) audit.Actor {
 	return audit.Actor{Kind: audit.ByPartner, ID: p.ID, Name: p.Name}
 }

@@ -11,8 +11,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// entryAnswer is an act on the partner as it goes over the wire. Who of the marketplace
-// acted, and what else it wrote down, is not in it.
+// entryAnswer is an act on the partner on the wire. It does not name the marketplace's people or
+// contain their notes.
 type entryAnswer struct {
 	ID     int64       `json:"id"`
 	At     wire.Time   `json:"at"`
@@ -21,7 +21,7 @@ type entryAnswer struct {
 	Text   string      `json:"text"`
 }
 
-// actorAnswer is who acted on the wire.
+// actorAnswer is an actor on the wire.
 type actorAnswer struct {
 	Kind audit.Origin `json:"kind"`
 	Name string       `json:"name"`
@@ -42,7 +42,11 @@ func (a *API) listAudit(w http.ResponseWriter, r *http.Request, p partner.Partne
 	span := audit.Span{Limit: int(asked.Limit)}
 	if q.Has("cursor") {
 		if span.Before, err = strconv.ParseInt(q.Get("cursor"), 10, 64); err != nil || span.Before < 1 {
-			return fault.Parameter("cursor", "is not a cursor of this list. Follow the next link of a page unchanged, or leave cursor out to begin with the first page.")
+			return fault.Parameter(
+				"cursor",
+				"is not a cursor of this list. Follow the next link of a page unchanged, or leave cursor out to "+
+					"begin with the first page.",
+			)
 		}
 	}
 	list, more, err := a.Audit.History(r.Context(), p.ID, span)

@@ -10,18 +10,19 @@ import (
 	"claviger/internal/wire"
 )
 
-// authenticate returns the partner whose API key the request carries.
+// authenticate returns the partner of the request's API key.
 func (a *API) authenticate(r *http.Request) (partner.Partner, error) {
 	p, err := a.byAnyHeader(r)
-	if note := wire.RequestLogOf(r.Context()); err == nil {
+	note := wire.RequestLogOf(r.Context())
+	if err == nil {
 		note.Partner = p.ID
 	} else {
-		note.Named = p.ID // whose a key is that has ended, or came with another; 0 of an unknown one
+		note.Named = p.ID // owner of an ended or ambiguous key; 0 if unknown
 	}
 	return p, err
 }
 
-// byAnyHeader is authenticate, which stores for the log who it is.
+// byAnyHeader does the work of authenticate, except for the log.
 func (a *API) byAnyHeader(r *http.Request) (partner.Partner, error) {
 	key, err := a.key(r)
 	if fault.Is(err, wire.NoCredentials) {
@@ -42,12 +43,11 @@ func (a *API) byAnyHeader(r *http.Request) (partner.Partner, error) {
 	return p, nil
 }
 
-// brandHeader is the header in which a partner of a brand may send its key.
+// brandHeader returns the name of a brand's header for a key.
 func brandHeader(brand string) string { return "X-" + brand + "-Licensing-Key" }
 
-// byBrand authenticates a request whose key stands in a header of some brand alone:
-// it must be the brand of the partner whose key it is. none is the refusal of a
-// request that has no such header either.
+// byBrand authenticates a request with a key only in brand headers: one must be that of the key's
+// own partner. none is the error for a request without such a header.
 func (a *API) byBrand(r *http.Request, none error) (partner.Partner, error) {
 	key, err := branded(r)
 	if err != nil {
@@ -58,14 +58,18 @@ func (a *API) byBrand(r *http.Request, none error) (partner.Partner, error) {
 	}
 	p, err := a.Partners.ByKey(r.Context(), key)
 	if err == nil && r.Header.Get(brandHeader(p.Brand)) == "" {
-		return partner.Partner{ID: p.ID}, fault.New(fault.Unknown, wire.NoCredentials,
-			"The header with the API key is not that of your brand. Send it in the header Authorization: Bearer <key> or X-Licensing-Key: <key>.")
+		return partner.Partner{ID: p.ID}, fault.New(
+			fault.Unknown,
+			wire.NoCredentials,
+			"The header with the API key is not that of your brand. Send it in the header Authorization: Bearer "+
+				"<key> or X-Licensing-Key: <key>.",
+		)
 	}
 	return p, err
 }
 
-// branded returns the key that stands in headers of brands, or "". Different keys
-// are refused before any is looked up.
+// branded returns the key in brand headers, or "". Different keys are refused before any is looked
+// up.
 func branded(r *http.Request) (string, error) {
 	var key string
 	for name, values := range r.Header {
@@ -87,9 +91,8 @@ func severalKeys() error {
 	return fault.New(fault.Invalid, codeSeveralKeys, "The request carries different API keys. Send one, in one header.")
 }
 
-// key returns the API key that a request carries. It may stand in several
-// headers as long as it is the same: a proxy that adds one must not break a
-// client, and two different keys mean that somebody is mistaken about who calls.
+// key returns the API key of a request. Several headers may have it if it is the same: a proxy that
+// adds one must not break a client, and two different keys make the caller ambiguous.
 func (a *API) key(r *http.Request) (string, error) {
 	var key string
 	several := false
@@ -127,9 +130,9 @@ func (a *API) key(r *http.Request) (string, error) {
 	return key, nil
 }
 
-// bucket is what a call is counted under: its key, so that one program of a
-// partner that runs wild does not use up the calls of another with its own key.
-// The hash stands for the key, since counters live long.
+// bucket returns the name of a call's counter. It is per key, so that one runaway program of a
+// partner does not use up the calls of another with its own key. It contains the hash and not the
+// key, because counters live long.
 func (a *API) bucket(r *http.Request, _ partner.Partner) string {
 	key, err := a.key(r)
 	if err != nil {
@@ -139,4 +142,22 @@ func (a *API) bucket(r *http.Request, _ partner.Partner) string {
 		return ""
 	}
 	return secret.Hash(key)
+}
+
+// Identify finds the sender of a request to an unknown path or method, for the log of rejected
+// calls. It does not answer. Such requests count against the rate limit; beyond it nothing is
+// looked up.
+func (a *API) Identify(r *http.Request) {
+	if !strings.HasPrefix(r.URL.Path, "/v2/") {
+		return
+	}
+	if bucket := a.bucket(r, partner.Partner{}); bucket == "" || !a.Limit.Take(bucket).OK {
+		return
+	}
+	_ = a.Guard.Lookup(r, func() error {
+		if _, err := a.authenticate(r); fault.Is(err, partner.CodeInvalidKey) {
+			a.Guard.Count(wire.Client(r))
+		}
+		return nil // the answer does not depend on the sender
+	})
 }

@@ -10,13 +10,13 @@ import (
 	"claviger/internal/license"
 )
 
-// BenchmarkLicenses compares the list of 100 licenses with a bare handler that
-// writes the same bytes, both over HTTP. bench/ has the figures that count; this
-// one is for whoever changes this package.
+// BenchmarkLicenses compares the list of 100 licenses with a bare handler that writes the same
+// bytes, both over HTTP. The figures that count are in bench/; this one helps while changing this
+// package.
 func BenchmarkLicenses(b *testing.B) {
 	h := newHarness(b)
 	for range 10 {
-		_, err := h.Licenses.Purchase(b.Context(), tester, license.Purchase{PartnerID: h.ours.ID, Tier: 1, Quantity: 100})
+		_, err := h.API.Licenses.Purchase(b.Context(), tester, license.Purchase{PartnerID: h.ours.ID, Tier: 1, Quantity: 100})
 		h.Must(err)
 	}
 	server := httptest.NewServer(h.Handler())
@@ -41,7 +41,7 @@ func BenchmarkLicenses(b *testing.B) {
 	})
 }
 
-// hammer asks for the URL from as many goroutines as there are cores.
+// hammer requests the URL from as many goroutines as there are cores.
 func (h *harness) hammer(url string) {
 	b := h.TB.(*testing.B)
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
@@ -55,7 +55,7 @@ func (h *harness) hammer(url string) {
 	})
 }
 
-// discard is an answer that nobody reads.
+// discard is a response that is not read.
 type discard struct{ header http.Header }
 
 func (d *discard) Header() http.Header         { return d.header }

@@ -10,8 +10,7 @@ import (
 	"claviger/internal/profile"
 )
 
-// TestBrandHeader: a partner's own brand opens a header for its key, and for its
-// key alone.
+// TestBrandHeader: a partner can send its key, and only its key, in the header of its own brand.
 func TestBrandHeader(t *testing.T) {
 	h := newHarness(t)
 	enrol := func(brand string) string {

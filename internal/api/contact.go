@@ -8,7 +8,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// contactAnswer is a contact as it goes over the wire (specification 2.6).
+// contactAnswer is a contact on the wire (specification 2.6).
 type contactAnswer struct {
 	ContactID int64     `json:"contact_id"`
 	Name      string    `json:"name"`
@@ -43,14 +43,14 @@ func (a *API) addContact(w http.ResponseWriter, r *http.Request, p partner.Partn
 }
 
 func (a *API) deleteContact(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
-	id, _ := wire.PathID(r, "contact_id") // what is no number is 0, which no contact has
+	id, _ := wire.PathID(r, "contact_id") // 0 if not a number; no contact has it
 	if err := a.Profiles.DeleteContact(r.Context(), actor(p), p.ID, id); err != nil {
 		return err
 	}
 	return wire.Text(w, http.StatusOK, "Contact deleted")
 }
 
-// testContact mails a contact a test.
+// testContact sends a contact a test email.
 func (a *API) testContact(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
 	id, _ := wire.PathID(r, "contact_id")
 	c, err := a.TestMail.Send(r.Context(), actor(p), p.ID, id)

@@ -16,10 +16,9 @@ func contract(t testing.TB) *wiretest.Contract {
 	return wiretest.SharedContract(t, "openapi.json")
 }
 
-// TestConversations plays testdata/*.txtar, each on a harness of its own with
-// the same licenses.
+// TestConversations plays testdata/*.txtar, each on its own harness with the same licenses.
 func TestConversations(t *testing.T) {
-	c := wiretest.ReadContract(t, "openapi.json") // what others show does not count here
+	c := wiretest.ReadContract(t, "openapi.json") // its own contract: exchanges of other tests do not count
 	wiretest.Run(t, "testdata/*.txtar", func(t *testing.T) wiretest.Stage {
 		h := newHarness(t)
 		s := h.licenses()
@@ -45,8 +44,8 @@ func TestConversations(t *testing.T) {
 				"encoded-time": `\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\d\.\d{6}Z`,
 				"cursor":       `cursor=[A-Za-z0-9_-]+`,
 				"host":         `\b127\.0\.0\.1:\d+`,
-				"sample":       `"sample": "(\\.|[^"\\])*"`, // with the time of the clock
-				// Of the transcript of a check; TestTranscript looks at it.
+				"sample":       `"sample": "(\\.|[^"\\])*"`, // contains the time of the clock
+				// Parts of the transcript of a check; TestTranscript tests them.
 				"ending": `"ending": "[^"]{4}"|ending in [0-9a-zA-Z+/=]{4}`,
 				"sent":   `"sent": "POST (\\.|[^"\\])*"`,
 				"signed": `"signed": \[[^]]*\]`,

@@ -7,8 +7,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// credentialAnswer is a secret of the partner as it goes over the wire: without the
-// secret.
+// credentialAnswer is a secret of the partner on the wire, without its value.
 type credentialAnswer struct {
 	CredentialID int64          `json:"credential_id"`
 	What         partner.Secret `json:"what"`
@@ -22,7 +21,8 @@ type credentialAnswer struct {
 
 func credentialOf(c partner.Credential) credentialAnswer {
 	out := credentialAnswer{
-		CredentialID: c.ID, What: c.What, Name: c.Name, Ending: c.Tail, Signs: c.Signs, CreatedAt: wire.Time(c.CreatedAt),
+		CredentialID: c.ID, What: c.What, Name: c.Name, Ending: c.Tail, Signs: c.Signs,
+		CreatedAt: wire.Time(c.CreatedAt),
 	}
 	if c.Replaced() {
 		out.EndsAt = new(wire.Time(c.EndsAt))
@@ -41,9 +41,9 @@ func (a *API) listCredentials(w http.ResponseWriter, r *http.Request, p partner.
 	return wire.JSON(w, http.StatusOK, wire.ListOf(list, credentialOf))
 }
 
-// revokeCredential ends a secret. A key can end one, also itself, but never make one.
+// revokeCredential ends a secret. A key can end any secret, even itself, but never create one.
 func (a *API) revokeCredential(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
-	id, _ := wire.PathID(r, "credential_id") // what is no number is 0, which no credential has
+	id, _ := wire.PathID(r, "credential_id") // 0 if not a number; no credential has it
 	if _, err := a.Partners.Revoke(r.Context(), actor(p), p.ID, id); err != nil {
 		return err
 	}

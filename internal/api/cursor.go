@@ -10,17 +10,16 @@ import (
 	"claviger/internal/license"
 )
 
-// A cursor is a position in a list, opaque to its reader. It says where to go on
-// and nothing about who may: whoever makes one up gets another part of a list that
-// is theirs to read.
+// A cursor is a position in a list, opaque to its reader. It says where to continue and grants no
+// access: a made-up one gets another part of the reader's own list.
 
-// cursorOf writes a position as a cursor.
+// cursorOf encodes a position as a cursor.
 func cursorOf(p license.Position) string {
 	b := binary.AppendVarint(nil, p.UpdatedAt.UnixNano())
 	return base64.RawURLEncoding.EncodeToString(binary.AppendVarint(b, p.Ord))
 }
 
-// parseCursor reads what cursorOf wrote.
+// parseCursor decodes a cursor of cursorOf.
 func parseCursor(s string) (p license.Position, ok bool) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	if err != nil {
@@ -37,8 +36,8 @@ func parseCursor(s string) (p license.Position, ok bool) {
 	return license.Position{UpdatedAt: time.Unix(0, at).UTC(), Ord: ord}, true
 }
 
-// positionOf reads the parameter cursor of the list of changed licenses; without
-// it, the list begins with its first.
+// positionOf reads the parameter cursor of the list of changed licenses; without it, the list
+// starts at its beginning.
 func positionOf(q url.Values) (license.Position, error) {
 	if !q.Has("cursor") {
 		return license.Position{}, nil
@@ -47,9 +46,16 @@ func positionOf(q url.Values) (license.Position, error) {
 	case !q.Has("updated_since"):
 		return p, fault.Parameter("cursor", "goes with updated_since only. Follow the next link of a page unchanged.")
 	case q.Has("page"):
-		return p, fault.Parameter("cursor", "says where the page begins, so page cannot be given as well. Leave one of them out.")
+		return p, fault.Parameter(
+			"cursor",
+			"says where the page begins, so page cannot be given as well. Leave one of them out.",
+		)
 	case !ok:
-		return p, fault.Parameter("cursor", "is not a cursor of this list. Follow the next link of a page unchanged, or leave cursor out to begin with the first page.")
+		return p, fault.Parameter(
+			"cursor",
+			"is not a cursor of this list. Follow the next link of a page unchanged, or leave cursor out to begin "+
+				"with the first page.",
+		)
 	default:
 		return p, nil
 	}

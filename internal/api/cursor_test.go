@@ -15,8 +15,8 @@ import (
 
 var nextLink = regexp.MustCompile(`<([^>]*)>; rel="next"`)
 
-// follow reads a list from a path on, by its next links, and returns the license
-// keys and the paths.
+// follow reads a list from a path on, through its next links, and returns the license keys and the
+// paths.
 func (h *harness) follow(client *http.Client, url, path string) (keys, paths []string) {
 	h.Helper()
 	for path != "" {
@@ -41,8 +41,8 @@ func (h *harness) follow(client *http.Client, url, path string) (keys, paths []s
 	return keys, paths
 }
 
-// TestFollowChanges follows the links of the list of changes, also from a page that
-// was asked for by its number: each next has a cursor and no page.
+// TestFollowChanges follows the links of the list of changes, also from a page with a number: each
+// next link has a cursor and no page.
 func TestFollowChanges(t *testing.T) {
 	h := newHarness(t)
 	h.licenses()
@@ -70,14 +70,13 @@ func TestFollowChanges(t *testing.T) {
 	}
 }
 
-// TestCursorOfAnother shows a cursor of one partner to the other: it gets its own
-// licenses and nothing else.
+// TestCursorOfAnother sends a cursor of one partner as the other: it gets only its own licenses.
 func TestCursorOfAnother(t *testing.T) {
 	h := newHarness(t)
 	h.licenses()
 	url, client := h.serve(), contract(t).Client(t)
 	_, paths := h.follow(client, url, "/v2/licenses?updated_since=2026-01-01T00:00:00Z&order=asc&limit=1")
-	list, err := h.Licenses.List(t.Context(), h.other.ID, license.Filter{}, paging.First())
+	list, err := h.API.Licenses.List(t.Context(), h.other.ID, license.Filter{}, paging.First())
 	h.Must(err)
 	for _, path := range paths[1:] {
 		got := h.ask(client, "GET", url+path, "", "Authorization: Bearer "+h.otherKey)

@@ -18,8 +18,8 @@ import (
 	"claviger/internal/profile"
 )
 
-// dispatch runs the application, which sends webhooks, until the test ends. From now
-// on the clock is the machine's, which the dispatcher waits by.
+// dispatch runs the application, which sends webhooks, until the test ends. From then on the clock
+// is the machine's, because the dispatcher waits by it.
 func (h *harness) dispatch() apptest.Attempts {
 	h.Helper()
 	h.clock.UseMachine()
@@ -28,7 +28,7 @@ func (h *harness) dispatch() apptest.Attempts {
 	return attempts
 }
 
-// moody is an application that takes webhooks or not, as it is told.
+// moody starts an application that accepts webhooks or not, as told.
 func moody(t testing.TB) (url string, takes *atomic.Bool) {
 	t.Helper()
 	takes = new(atomic.Bool)
@@ -41,10 +41,10 @@ func moody(t testing.TB) (url string, takes *atomic.Bool) {
 	return srv.URL, takes
 }
 
-// eventIDs are a license's events, the oldest first.
+// eventIDs returns a license's events, oldest first.
 func (h *harness) eventIDs(l license.License) []int64 {
 	h.Helper()
-	list, err := h.Events.OfLicense(h.Context(), l.ID, event.Filter{}, paging.Page{Number: 1, Limit: 100, Order: paging.OldestFirst})
+	list, err := h.API.Events.OfLicense(h.Context(), l.ID, event.Filter{}, paging.Page{Number: 1, Limit: 100, Order: paging.OldestFirst})
 	h.Must(err)
 	var ids []int64
 	for _, e := range list.Events {
@@ -53,8 +53,8 @@ func (h *harness) eventIDs(l license.License) []int64 {
 	return ids
 }
 
-// TestRedeliver sends events again: the one asked for, and the newest of its
-// license after it. Each attempt is on record, the same bytes every time.
+// TestRedeliver resends events: the requested one, and after it the newest of its license. Each
+// attempt is recorded, with the same bytes every time.
 func TestRedeliver(t *testing.T) {
 	h := newHarness(t)
 	url, client := h.serve(), contract(t).Client(t)
@@ -63,14 +63,14 @@ func TestRedeliver(t *testing.T) {
 	h.Must(err)
 	log := h.dispatch()
 	s := h.licenses()
-	ids := h.eventIDs(s.active) // bought, activated, another plan
+	ids := h.eventIDs(s.active) // bought, activated, plan changed
 	redeliver := func(id int64) {
 		t.Helper()
 		if got := h.ask(client, "POST", fmt.Sprintf("%s/v2/events/%d/redeliver", url, id), ""); got.Status != http.StatusAccepted {
 			t.Fatalf("answered %d %s", got.Status, got.Body)
 		}
 	}
-	// want is what is told of this license; others of the partner come in between.
+	// want checks the webhooks of this license; others of the partner come in between.
 	want := func(name string, lines ...string) {
 		t.Helper()
 		var got []string
@@ -99,7 +99,7 @@ func TestRedeliver(t *testing.T) {
 	redeliver(last)
 	want("the newest alone", fmt.Sprint(last, " delivered"))
 
-	responses, err := h.History.Responses(t.Context(), s.active.ID, nil, paging.First())
+	responses, err := h.API.History.Responses(t.Context(), s.active.ID, nil, paging.First())
 	h.Must(err)
 	bodies := map[int64]string{}
 	for _, r := range responses.Responses {
@@ -114,9 +114,9 @@ func TestRedeliver(t *testing.T) {
 	}
 }
 
-// TestNewURLReopens parks the endpoint and saves another webhook URL: what waits
-// goes there at once, long before the next probe.
-func TestNewURLReopens(t *testing.T) {
+// TestNewURLRedelivers parks the endpoint and saves another webhook URL: waiting events go there
+// immediately, long before the next probe.
+func TestNewURLRedelivers(t *testing.T) {
 	h := newHarness(t)
 	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) }))
 	t.Cleanup(gone.Close)

@@ -9,7 +9,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// endpointAnswer is how a partner's webhook URL does, as it goes over the wire.
+// endpointAnswer is the health of a partner's webhook URL on the wire.
 type endpointAnswer struct {
 	State         string    `json:"state"`
 	FailingSince  wire.Time `json:"failing_since,omitzero"`
@@ -46,14 +46,17 @@ func (a *API) readEndpoint(w http.ResponseWriter, r *http.Request, p partner.Par
 		state = "failing"
 	}
 	return wire.JSON(w, http.StatusOK, endpointAnswer{
-		State: state, FailingSince: wire.Time(h.FailingSince), ParkedAt: wire.Time(h.ParkedAt), NextProbeAt: wire.Time(h.ProbeAt),
+		State: state, FailingSince: wire.Time(h.FailingSince), ParkedAt: wire.Time(h.ParkedAt),
+		NextProbeAt:   wire.Time(h.ProbeAt),
 		LastSuccessAt: wire.Time(h.LastSuccessAt), LastErrorAt: wire.Time(h.LastErrorAt), LastError: h.LastError,
 		Waiting: h.Waiting, WaitingMore: h.More,
-		ParkAfterS: int64(a.Policy.ParkAfter / time.Second), ParkAttempts: webhook.ParkAttempts, ProbeEveryS: int64(a.Policy.ProbeEvery / time.Second),
+		ParkAfterS: int64(
+			a.Policy.ParkAfter / time.Second,
+		), ParkAttempts: webhook.ParkAttempts, ProbeEveryS: int64(a.Policy.ProbeEvery / time.Second),
 	})
 }
 
-// tryEndpoint takes no members, as redeliver does.
+// tryEndpoint takes no members, like redeliver.
 func (a *API) tryEndpoint(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
 	if err := decode(w, r, &struct{}{}, nil); err != nil {
 		return err

@@ -9,11 +9,11 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// TestNotModifiedReadsNoLicenses: where a client has what it asks for, the table of
-// licenses is not read; it could as well be away.
+// TestNotModifiedReadsNoLicenses: if the client has the current version, the table of licenses is
+// not read; it could even be missing.
 func TestNotModifiedReadsNoLicenses(t *testing.T) {
 	h := newHarness(t)
-	srv := httptest.NewServer(h.Handler()) // and not h.serve: it would report the errors that are wanted here
+	srv := httptest.NewServer(h.Handler()) // not h.serve, which would report the errors that are expected here
 	t.Cleanup(srv.Close)
 	base := srv.URL
 	l := h.buyTier(h.ours, 1, nil)
@@ -36,15 +36,14 @@ func TestNotModifiedReadsNoLicenses(t *testing.T) {
 	}
 }
 
-// TestTagsOfOthers: a tag is worth nothing to whoever may not read, and nothing
-// elsewhere.
+// TestTagsOfOthers: a tag is useless without access, and at other URLs.
 func TestTagsOfOthers(t *testing.T) {
 	h := newHarness(t)
 	base := h.serve()
 	h.buyTier(h.ours, 1, nil)
 	h.buyTier(h.other, 1, nil)
 	h.Must(h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
-		tx.Queue(`UPDATE partner_counters SET turns = 7, clock = 7000`) // of both, so that they differ by nothing else
+		tx.Queue(`UPDATE partner_counters SET turns = 7, clock = 7000`) // both, so that nothing else differs
 		return nil
 	}))
 	list := base + "/v2/licenses"
@@ -71,19 +70,19 @@ func TestTagsOfOthers(t *testing.T) {
 	}
 }
 
-// TestTagsAfterARestore: a database that was put back counts its changes from where
-// it was, and yet no tag comes twice.
+// TestTagsAfterARestore: a restored database counts its changes from its old state, and yet no tag
+// is used twice.
 func TestTagsAfterARestore(t *testing.T) {
 	h := newHarness(t)
 	list := h.serve() + "/v2/licenses"
 	l := h.buyTier(h.ours, 1, nil)
-	h.Must(second(h.Licenses.Hold(t.Context(), tester, l.Key, license.HoldOther)))
+	h.Must(second(h.API.Licenses.Hold(t.Context(), tester, l.Key, license.HoldOther)))
 	tag := h.view(list).tag
 	h.Must(h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
 		tx.Queue(`UPDATE partner_counters SET turns = turns - 1 WHERE partner_id = $1`, h.ours.ID)
 		return nil
 	}))
-	h.Must(second(h.Licenses.Reinstate(t.Context(), tester, l.Key)))
+	h.Must(second(h.API.Licenses.Reinstate(t.Context(), tester, l.Key)))
 	if got := h.status(list, tag); got != http.StatusOK {
 		t.Errorf("answered %d to a tag from before", got)
 	}
@@ -91,7 +90,7 @@ func TestTagsAfterARestore(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestAnyTag: "*" stands for whatever there is, and there is no such license.
+// TestAnyTag: "*" matches every existing license, and no missing one.
 func TestAnyTag(t *testing.T) {
 	h := newHarness(t)
 	base := h.serve()
@@ -106,7 +105,7 @@ func TestAnyTag(t *testing.T) {
 	}
 }
 
-// TestChangesHaveNoTag: who asks for what has changed since gets it.
+// TestChangesHaveNoTag: requests for changes are always answered in full.
 func TestChangesHaveNoTag(t *testing.T) {
 	h := newHarness(t)
 	h.buyTier(h.ours, 1, nil)
@@ -116,7 +115,7 @@ func TestChangesHaveNoTag(t *testing.T) {
 	}
 }
 
-// TestTagsOfBodies: what changes without a license's doing changes the tag as well.
+// TestTagsOfBodies: changes outside of licenses change the tag, too.
 func TestTagsOfBodies(t *testing.T) {
 	h := newHarness(t)
 	base := h.serve()
@@ -133,7 +132,7 @@ func TestTagsOfBodies(t *testing.T) {
 			return second(h.Profiles.AddContact(t.Context(), tester, h.ours.ID, "Ann", "ann@example.com"))
 		}}, []string{profile}, []string{events, ofLicense, oldest, responses, explain}},
 		{act{"a hold", func() error {
-			return second(h.Licenses.Hold(t.Context(), tester, l.Key, license.HoldOther))
+			return second(h.API.Licenses.Hold(t.Context(), tester, l.Key, license.HoldOther))
 		}}, []string{events, ofLicense, oldest, explain}, []string{responses, profile}}, // the oldest has a next page now
 	} {
 		tags := map[string]string{}

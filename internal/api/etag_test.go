@@ -10,7 +10,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// view is what a request of ours is answered, with the tag of the answer.
+// view is the answer to a request of ours, with its tag.
 type view struct{ body, link, total, tag string }
 
 func (h *harness) view(url string) view {
@@ -22,7 +22,7 @@ func (h *harness) view(url string) view {
 	return view{got.Body, got.Header.Get("Link"), got.Header.Get("X-Total-Count"), got.Header.Get("ETag")}
 }
 
-// status is what a request is answered whose client has the tag.
+// status returns the status for a client that has the tag.
 func (h *harness) status(url, tag string) int {
 	h.Helper()
 	got := h.ask(http.DefaultClient, "GET", url, "", "If-None-Match: "+tag)
@@ -32,14 +32,13 @@ func (h *harness) status(url, tag string) int {
 	return got.Status
 }
 
-// act is something that happens to licenses.
+// act is an act on licenses.
 type act struct {
 	name string
 	do   func() error
 }
 
-// acts is every act on a license, and on what stands beside it, each of which
-// changes something.
+// acts returns every act on a license and on related things; each changes something.
 func (h *harness) acts(l license.License, buyer *account.Person) []act {
 	ctx := h.Context()
 	var refund int64
@@ -47,7 +46,7 @@ func (h *harness) acts(l license.License, buyer *account.Person) []act {
 		return func() error { _, err := do(); return err }
 	}
 	owner := func() int64 {
-		found, err := h.Licenses.ByKey(ctx, l.Key)
+		found, err := h.API.Licenses.ByKey(ctx, l.Key)
 		h.Must(err)
 		return found.OwnerID
 	}
@@ -56,45 +55,49 @@ func (h *harness) acts(l license.License, buyer *account.Person) []act {
 	}
 	return []act{
 		{"purchase", func() error { h.buyTier(h.ours, 1, buyer); return nil }},
-		{"activate", one(func() (license.License, error) { return h.Licenses.Activate(ctx, tester, l.Key, buyer) })},
+		{"activate", one(func() (license.License, error) { return h.API.Licenses.Activate(ctx, tester, l.Key, buyer) })},
 		{"change plan", func() error {
-			_, err := h.Licenses.ChangePlan(ctx, tester, l.Key, license.PlanChange{Tier: 2})
+			_, err := h.API.Licenses.ChangePlan(ctx, tester, l.Key, license.PlanChange{Tier: 2})
 			return err
 		}},
-		{"hold", one(func() (license.License, error) { return h.Licenses.Hold(ctx, tester, l.Key, license.HoldOther) })},
-		{"reinstate", one(func() (license.License, error) { return h.Licenses.Reinstate(ctx, tester, l.Key) })},
+		{"hold", one(func() (license.License, error) { return h.API.Licenses.Hold(ctx, tester, l.Key, license.HoldOther) })},
+		{"reinstate", one(func() (license.License, error) { return h.API.Licenses.Reinstate(ctx, tester, l.Key) })},
 		{"refund", func() error {
-			f, err := h.Licenses.Refund(ctx, tester, license.RefundOrder{LicenseKey: l.Key})
+			f, err := h.API.Licenses.Refund(ctx, tester, license.RefundOrder{LicenseKey: l.Key})
 			refund = f.ID
 			return err
 		}},
-		{"reverse", func() error { _, err := h.Licenses.ReverseRefund(ctx, tester, refund); return err }},
-		{"release", one(func() (license.License, error) { return h.Licenses.Release(ctx, tester, l.Key) })},
-		{"redeem", one(func() (license.License, error) { return h.Licenses.Redeem(ctx, tester, l.RedemptionID, owner()) })},
-		{"disconnect", one(func() (license.License, error) { return h.Licenses.Disconnect(ctx, tester, l.RedemptionID, owner()) })},
-		{"redeem again", one(func() (license.License, error) { return h.Licenses.Redeem(ctx, tester, l.RedemptionID, owner()) })},
+		{"reverse", func() error { _, err := h.API.Licenses.ReverseRefund(ctx, tester, refund); return err }},
+		{"release", one(func() (license.License, error) { return h.API.Licenses.Release(ctx, tester, l.Key) })},
+		{"redeem", one(func() (license.License, error) { return h.API.Licenses.Redeem(ctx, tester, l.RedemptionID, owner()) })},
+		{"disconnect", one(func() (license.License, error) {
+			return h.API.Licenses.Disconnect(ctx, tester, l.RedemptionID, owner())
+		})},
+		{"redeem again", one(func() (license.License, error) { return h.API.Licenses.Redeem(ctx, tester, l.RedemptionID, owner()) })},
 		{"transfer", one(func() (license.License, error) {
-			return h.Licenses.Transfer(ctx, tester, l.Key, account.Person{Email: "bob@example.com"})
+			return h.API.Licenses.Transfer(ctx, tester, l.Key, account.Person{Email: "bob@example.com"})
 		})},
 		{"rename a plan", func() error {
-			_, _, err := h.Partners.PutPlan(ctx, tester, h.ours.ID, partner.Plan{Tier: 2, Name: "Business"})
+			_, _, err := h.API.Partners.PutPlan(ctx, tester, h.ours.ID, partner.Plan{Tier: 2, Name: "Business"})
 			return err
 		}},
-		{"remove a plan", func() error { return h.Partners.DeletePlan(ctx, tester, h.ours.ID, 3) }},
+		{"remove a plan", func() error { return h.API.Partners.DeletePlan(ctx, tester, h.ours.ID, 3) }},
 		{"another brand", amend(func(tx *sqldb.Tx) error {
-			_, _, err := h.Partners.Amend(ctx, tx, tester, h.ours.ID, partner.Change{Brand: new("Other")})
+			_, _, err := h.API.Partners.Amend(ctx, tx, tester, h.ours.ID, partner.Change{Brand: new("Other")})
 			return err
 		})},
-		{"pause", amend(func(tx *sqldb.Tx) error { _, err := h.Partners.Pause(ctx, tx, tester, h.ours.ID, "late"); return err })},
-		{"resume", amend(func(tx *sqldb.Tx) error { _, err := h.Partners.Resume(ctx, tx, tester, h.ours.ID); return err })},
-		{"redeem by the new owner", one(func() (license.License, error) { return h.Licenses.Redeem(ctx, tester, l.RedemptionID, owner()) })},
-		{"erase the owner", func() error { _, err := h.Licenses.EraseUser(ctx, tester, owner()); return err }},
+		{"pause", amend(func(tx *sqldb.Tx) error {
+			_, err := h.API.Partners.Pause(ctx, tx, tester, h.ours.ID, "late")
+			return err
+		})},
+		{"resume", amend(func(tx *sqldb.Tx) error { _, err := h.API.Partners.Resume(ctx, tx, tester, h.ours.ID); return err })},
+		{"redeem by the new owner", one(func() (license.License, error) { return h.API.Licenses.Redeem(ctx, tester, l.RedemptionID, owner()) })},
+		{"erase the owner", func() error { _, err := h.API.Licenses.EraseUser(ctx, tester, owner()); return err }},
 	}
 }
 
-// TestTagsOfLicenses walks through every act: whenever an answer that shows licenses
-// changes, in its body or its links, its tag does; and whenever the tag is the same,
-// it is answered 304.
+// TestTagsOfLicenses tests every act: whenever the body or the links of an answer with licenses
+// change, its tag does; and if the tag is the same, the answer is 304.
 func TestTagsOfLicenses(t *testing.T) {
 	h := newHarness(t)
 	base := h.serve()

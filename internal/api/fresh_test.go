@@ -8,9 +8,8 @@ import (
 	"claviger/internal/license"
 )
 
-// No list is an old one: what a change did shows in the very
-// next answer, also in pages that were asked for before, and not in another
-// partner's.
+// TestListsAreFresh: a change shows in the very next answer, also in pages that were requested
+// before, and not in those of another partner.
 func TestListsAreFresh(t *testing.T) {
 	h := newHarness(t)
 	url := h.serve()
@@ -34,10 +33,10 @@ func TestListsAreFresh(t *testing.T) {
 		all, inactive, stopped int
 	}{
 		{"bought", func() error { return nil }, 1, 1, 0},
-		{"held", func() error { _, err := h.Licenses.Hold(t.Context(), tester, l.Key, license.HoldOther); return err }, 1, 0, 1},
-		{"held again", func() error { _, err := h.Licenses.Hold(t.Context(), tester, l.Key, license.HoldOther); return err }, 1, 0, 1},
+		{"held", func() error { _, err := h.API.Licenses.Hold(t.Context(), tester, l.Key, license.HoldOther); return err }, 1, 0, 1},
+		{"held again", func() error { _, err := h.API.Licenses.Hold(t.Context(), tester, l.Key, license.HoldOther); return err }, 1, 0, 1},
 		{"another bought", func() error { h.buyTier(h.ours, 1, nil); return nil }, 2, 1, 1},
-		{"reinstated", func() error { _, err := h.Licenses.Reinstate(t.Context(), tester, l.Key); return err }, 2, 2, 0},
+		{"reinstated", func() error { _, err := h.API.Licenses.Reinstate(t.Context(), tester, l.Key); return err }, 2, 2, 0},
 	}
 	for _, s := range steps {
 		h.Must(s.do())

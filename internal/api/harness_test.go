@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"claviger/internal/account"
+	"claviger/internal/answers"
 	"claviger/internal/api"
 	"claviger/internal/app"
 	"claviger/internal/apptest"
@@ -21,11 +22,11 @@ import (
 	"claviger/internal/wire/wiretest"
 )
 
-// publicURL is what the redemption and change-plan URLs begin with.
+// publicURL is the prefix of the redemption and change-plan URLs.
 const publicURL = "https://licensing.example.com"
 
-// harness is the partner API of an application with two partners: ours, whose key
-// the tests use, and another, whose data ours must never see.
+// harness is the partner API of an application with two partners: ours, with the key that the tests
+// use, and another, with data that ours must never see.
 type harness struct {
 	*apptest.Harness
 	api.API
@@ -48,9 +49,13 @@ func newHarness(t testing.TB) *harness {
 	h := &harness{
 		Harness: a, clock: clock,
 		API: api.API{
-			Partners: a.Partners, Licenses: a.Licenses, Events: a.Events, Webhooks: a.Webhooks, History: a.History, Profiles: a.Profiles,
-			Portal:    api.Portal{Replays: a.Replays, Requests: a.Requests, Stats: a.Stats, Policy: webhook.Policy{ParkAfter: time.Hour, ProbeEvery: 5 * time.Minute}, Audit: a.Audit, Accounts: a.Accounts, TestMail: a.TestMail, Simulator: a.Simulator, Exports: a.Exports},
-			PublicURL: publicURL, Brand: "Acme",
+			Common: answers.Common{
+				Partners: a.Partners, Licenses: a.Licenses, Events: a.Events, History: a.History, Redeliveries: a.Redeliveries,
+				Requests: a.Requests, Exports: a.Exports, Stats: a.Stats, PublicURL: publicURL,
+			},
+			Webhooks: a.Webhooks, Profiles: a.Profiles,
+			Portal: api.Portal{Policy: webhook.Policy{ParkAfter: time.Hour, ProbeEvery: 5 * time.Minute}, Audit: a.Audit, Accounts: a.Accounts, TestMail: a.TestMail, Simulator: a.Simulator},
+			Brand:  "Acme",
 		},
 	}
 	h.ours, h.oursKey, h.oursSecret = h.enrol("Ours")
@@ -58,15 +63,14 @@ func newHarness(t testing.TB) *harness {
 	return h
 }
 
-// in is the same harness in a subtest.
+// in returns the harness for a subtest.
 func (h *harness) in(t testing.TB) *harness {
 	in := *h
 	in.Harness = h.In(t)
 	return &in
 }
 
-// enrol makes a partner that sells tiers 1 to 3, and returns its API key and its
-// webhook secret.
+// enrol creates a partner that sells tiers 1 to 3, and returns its API key and its webhook secret.
 func (h *harness) enrol(name string) (p partner.Partner, key, webhookSecret string) {
 	h.Helper()
 	p, c := h.Partner(name, profile.URLs{})
@@ -74,14 +78,14 @@ func (h *harness) enrol(name string) (p partner.Partner, key, webhookSecret stri
 	return p, c.APIKey, c.WebhookSecret
 }
 
-// buyTier sells one license to somebody, or to nobody yet.
+// buyTier sells one license; buyer may be nil.
 func (h *harness) buyTier(p partner.Partner, tier int, buyer *account.Person) license.License {
 	h.Helper()
 	return h.Buy(license.Purchase{PartnerID: p.ID, Tier: tier, Buyer: buyer})
 }
 
-// fixture is what most tests read: a license in each status, one of them with a
-// history, and one of the other partner.
+// fixture has the data of most tests: a license in each status, one of them with a history, and one
+// of the other partner.
 type fixture struct {
 	inactive, active, deactivated, foreign license.License
 	foreignEvent, foreignContact           int64
@@ -96,14 +100,14 @@ func (h *harness) licenses() fixture {
 	s.deactivated = h.buyTier(h.ours, 3, bob)
 	s.foreign = h.buyTier(h.other, 1, ann)
 
-	_, err := h.Licenses.Activate(h.Context(), tester, s.active.Key, nil)
+	_, err := h.API.Licenses.Activate(h.Context(), tester, s.active.Key, nil)
 	h.Must(err)
-	_, err = h.Licenses.ChangePlan(h.Context(), tester, s.active.Key, license.PlanChange{Tier: 2})
+	_, err = h.API.Licenses.ChangePlan(h.Context(), tester, s.active.Key, license.PlanChange{Tier: 2})
 	h.Must(err)
-	_, err = h.Licenses.Refund(h.Context(), tester, license.RefundOrder{LicenseKey: s.deactivated.Key})
+	_, err = h.API.Licenses.Refund(h.Context(), tester, license.RefundOrder{LicenseKey: s.deactivated.Key})
 	h.Must(err)
 
-	list, err := h.Events.List(h.Context(), h.other.ID, event.Filter{}, paging.First())
+	list, err := h.API.Events.List(h.Context(), h.other.ID, event.Filter{}, paging.First())
 	h.Must(err)
 	s.foreignEvent = list.Events[0].ID
 	c, err := h.Profiles.AddContact(h.Context(), tester, h.other.ID, "Eve", "eve@other.example.com")
@@ -112,11 +116,11 @@ func (h *harness) licenses() fixture {
 	return s
 }
 
-// record writes n responses to the newest event of a license, as deliveries
-// will: each second one failed, the last did not reach anybody.
+// record writes n responses to the newest event of a license, as deliveries do: every second one
+// failed, the last reached no server.
 func (h *harness) record(l license.License, n int) {
 	h.Helper()
-	list, err := h.Events.OfLicense(h.Context(), l.ID, event.Filter{}, paging.First())
+	list, err := h.API.Events.OfLicense(h.Context(), l.ID, event.Filter{}, paging.First())
 	h.Must(err)
 	e := list.Events[0]
 	h.Must(h.DB.Write(h.Context(), func(tx *sqldb.Tx) error {
@@ -138,9 +142,8 @@ func (h *harness) record(l license.License, n int) {
 	}))
 }
 
-// application is our own application: it answers 200 at /welcome, takes webhooks
-// that are signed well at /webhook, and any at /careless. At /mistaken it checks
-// the signature of the body alone.
+// application is our own application: it answers 200 at /welcome, accepts correctly signed webhooks
+// at /webhook, and all at /careless. At /mistaken it checks the signature of the body alone.
 func (h *harness) application() string {
 	h.Helper()
 	answer := func(takes func(r *http.Request, body string) bool) http.HandlerFunc {
@@ -168,7 +171,7 @@ func (h *harness) application() string {
 	mux.HandleFunc("POST /mistaken", answer(signs))
 	mux.HandleFunc("POST /careless", answer(func(*http.Request, string) bool { return true }))
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header()["Date"] = nil // it would be another in every run
+		w.Header()["Date"] = nil // it would differ in every run
 		mux.ServeHTTP(w, r)
 	}))
 	h.Cleanup(srv.Close)

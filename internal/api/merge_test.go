@@ -17,18 +17,18 @@ import (
 	"claviger/internal/profile"
 )
 
-// told is what a partner hears of a license: by webhook, or in the list of events.
+// told is a partner's message about a license: by webhook, or in the list of events.
 type told struct {
 	EventID    int64  `json:"event_id"`
 	LicenseKey string `json:"license_key"`
 	Tier       int    `json:"tier"`
 	Reason     string `json:"reason"`
 
-	LicenseStatus string `json:"license_status"` // as the webhook has it
-	Status        string `json:"status"`         // as the list has it
+	LicenseStatus string `json:"license_status"` // in the webhook
+	Status        string `json:"status"`         // in the list
 }
 
-// state is what a partner knows of a license.
+// state is a partner's knowledge of a license.
 type state struct {
 	EventID int64
 	Status  string
@@ -36,7 +36,7 @@ type state struct {
 	Reason  string
 }
 
-// merge applies the rule of docs/webhooks.md to what arrived, in that order.
+// merge applies the rule of docs/webhooks.md to the messages, in that order.
 func merge(arrived []told) map[string]state {
 	licenses := map[string]state{}
 	for _, e := range arrived {
@@ -47,9 +47,8 @@ func merge(arrived []told) map[string]state {
 	return licenses
 }
 
-// TestListAndWebhooksMerge gives a partner the list of events and its webhooks,
-// mixed in any order, some twice and some not at all by the one way or the other:
-// by one rule it has the licenses as they are.
+// TestListAndWebhooksMerge gives a partner the list of events and its webhooks, mixed in any order,
+// some twice and some only in one of the two. The one rule leads to the actual licenses.
 func TestListAndWebhooksMerge(t *testing.T) {
 	h := newHarness(t)
 	posted := make(chan told, 100)
@@ -78,7 +77,7 @@ func TestListAndWebhooksMerge(t *testing.T) {
 
 	want := h.known()
 	for range 100 {
-		// Each event comes by at least one way.
+		// Each event comes in at least one of the two.
 		arrived := append([]told{}, list.Items...)
 		for i, e := range webhooks {
 			arrived = append(arrived, e)
@@ -96,17 +95,17 @@ func TestListAndWebhooksMerge(t *testing.T) {
 	}
 }
 
-// known is what our partner should know in the end: each license as it is, with
-// the number and the reason of its newest event.
+// known returns the expected final knowledge of our partner: each license as it is, with the number
+// and the reason of its newest event.
 func (h *harness) known() map[string]state {
 	h.Helper()
-	licenses, err := h.Licenses.List(h.Context(), h.ours.ID, license.Filter{}, paging.First())
+	licenses, err := h.API.Licenses.List(h.Context(), h.ours.ID, license.Filter{}, paging.First())
 	h.Must(err)
 	want := map[string]state{}
 	for _, l := range licenses.Licenses {
-		l, err := h.Licenses.ByKey(h.Context(), l.Key)
+		l, err := h.API.Licenses.ByKey(h.Context(), l.Key)
 		h.Must(err)
-		events, err := h.Events.OfLicense(h.Context(), l.ID, event.Filter{}, paging.First())
+		events, err := h.API.Events.OfLicense(h.Context(), l.ID, event.Filter{}, paging.First())
 		h.Must(err)
 		newest := events.Events[0]
 		want[l.Key] = state{newest.ID, l.Status.String(), l.Tier, string(newest.Reason)}

@@ -14,9 +14,8 @@ import (
 
 func TestDescription(t *testing.T) { wiretest.Description(t) }
 
-// TestDescriptionIsValid checks the document by the rules of OpenAPI 3.1, its
-// examples against their schemas included, and that it forgets nothing that a
-// reader wants of every operation.
+// TestDescriptionIsValid checks the document by the rules of OpenAPI 3.1, including its examples
+// against their schemas, and that every operation is fully documented.
 func TestDescriptionIsValid(t *testing.T) {
 	doc := loadDescription(t)
 	if err := doc.Validate(t.Context(), openapi3.EnableExamplesValidation()); err != nil {
@@ -58,8 +57,7 @@ func loadDescription(t testing.TB) *openapi3.T {
 	return doc
 }
 
-// TestExamplesAreWritten compares a shown answer with what its description in
-// prose promises: the first answer in the text is that of the list.
+// TestExamplesAreWritten compares the first answer shown in the prose with the example of the list.
 func TestExamplesAreWritten(t *testing.T) {
 	doc := loadDescription(t)
 	_, after, ok := strings.Cut(doc.Info.Description, "```json\n")

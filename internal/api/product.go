@@ -12,7 +12,7 @@ import (
 // maxProductBody fits the largest icon in base64 with the texts.
 const maxProductBody = 1 << 20
 
-// productRoutes is the part of the table about what buyers read.
+// productRoutes returns the routes of the product texts.
 func (a *API) productRoutes(auth *wire.AuthRoutes[partner.Partner]) []wire.Route {
 	return []wire.Route{
 		auth.Route("GET", "/v2/product", a.readProduct),
@@ -22,7 +22,7 @@ func (a *API) productRoutes(auth *wire.AuthRoutes[partner.Partner]) []wire.Route
 	}
 }
 
-// productAnswer is what buyers read about the application, as it goes over the wire.
+// productAnswer is the product texts of the application on the wire.
 type productAnswer struct {
 	Tagline      string `json:"tagline"`
 	Description  string `json:"description"`
@@ -35,8 +35,9 @@ type productAnswer struct {
 
 func (a *API) productOf(who partner.Partner, p partner.Product) productAnswer {
 	out := productAnswer{
-		Tagline: p.Tagline, Description: p.Description, Website: p.Website, SupportEmail: p.SupportEmail, RefundTerms: p.RefundTerms,
-		ProductURL: a.PublicURL + partner.ProductPath(who.ID),
+		Tagline: p.Tagline, Description: p.Description, Website: p.Website, SupportEmail: p.SupportEmail,
+		RefundTerms: p.RefundTerms,
+		ProductURL:  a.PublicURL + partner.ProductPath(who.ID),
 	}
 	if p.Icon != "" {
 		out.IconURL = a.PublicURL + p.IconPath()
@@ -64,11 +65,20 @@ func (a *API) changeProduct(w http.ResponseWriter, r *http.Request, p partner.Pa
 	if _, err := (wire.Decoder{Limit: maxProductBody, ReadOnly: productAnswer{}}).Decode(w, r, &in); err != nil {
 		return err
 	}
-	change := partner.ProductChange{Tagline: in.Tagline, Description: in.Description, Website: in.Website, SupportEmail: in.SupportEmail, RefundTerms: in.RefundTerms}
+	change := partner.ProductChange{
+		Tagline:      in.Tagline,
+		Description:  in.Description,
+		Website:      in.Website,
+		SupportEmail: in.SupportEmail,
+		RefundTerms:  in.RefundTerms,
+	}
 	if in.Icon != nil {
 		icon, err := base64.StdEncoding.DecodeString(*in.Icon)
 		if err != nil {
-			return fault.Field("icon", "is not base64; send the bytes of a PNG, JPEG or WebP in base64 (RFC 4648, section 4).")
+			return fault.Field(
+				"icon",
+				"is not base64; send the bytes of a PNG, JPEG or WebP in base64 (RFC 4648, section 4).",
+			)
 		}
 		change.Icon = &icon
 	}
@@ -79,7 +89,7 @@ func (a *API) changeProduct(w http.ResponseWriter, r *http.Request, p partner.Pa
 	return wire.JSON(w, http.StatusOK, a.productOf(p, product))
 }
 
-// planAnswer is a plan as it goes over the wire.
+// planAnswer is a plan on the wire.
 type planAnswer struct {
 	Tier        int      `json:"tier"`
 	Name        string   `json:"name"`
@@ -89,12 +99,15 @@ type planAnswer struct {
 	Features    []string `json:"features"`
 	Recommended bool     `json:"recommended"`
 	Sort        int      `json:"sort"`
+	MaxPerBuyer int      `json:"max_per_buyer"` // -1: not set
 }
 
 func planOf(p partner.Plan) planAnswer {
 	return planAnswer{
 		Tier: p.Tier, Name: p.Name, PriceCents: p.PriceCents, Currency: p.Currency,
-		Description: p.Description, Features: append([]string{}, p.Features...), Recommended: p.Recommended, Sort: p.Sort,
+		Description: p.Description, Features: append([]string{}, p.Features...), Recommended: p.Recommended,
+		Sort:        p.Sort,
+		MaxPerBuyer: p.MaxPerBuyer.Number(),
 	}
 }
 
@@ -106,25 +119,32 @@ func (a *API) listPlans(w http.ResponseWriter, r *http.Request, p partner.Partne
 	return wire.JSON(w, http.StatusOK, wire.ListOf(list, planOf))
 }
 
-// describePlan changes what buyers read about a plan. Its name and its price are the
-// marketplace's.
+// describePlan changes the texts of a plan. The marketplace sets its name and price.
 func (a *API) describePlan(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
 	var in struct {
 		Description *string   `json:"description"`
 		Features    *[]string `json:"features"`
 		Recommended *bool     `json:"recommended"`
 		Sort        *int      `json:"sort"`
+		MaxPerBuyer *int      `json:"max_per_buyer"`
 	}
 	if _, err := (wire.Decoder{Limit: maxBody, JSONOnly: true, ReadOnly: planAnswer{}}).Decode(w, r, &in); err != nil {
 		return err
 	}
 	tier, ok := wire.PathID(r, "tier")
 	if !ok || tier > partner.MaxTier {
-		tier = 0 // which no plan has
+		tier = 0 // no plan has it
 	}
-	plan, err := a.Partners.DescribePlan(r.Context(), actor(p), p.ID, int(tier), partner.PlanTexts{
-		Description: in.Description, Features: in.Features, Recommended: in.Recommended, Sort: in.Sort,
-	})
+	texts := partner.PlanTexts{
+		Description: in.Description,
+		Features:    in.Features,
+		Recommended: in.Recommended,
+		Sort:        in.Sort,
+	}
+	if in.MaxPerBuyer != nil {
+		texts.MaxPerBuyer = new(partner.BuyerLimitOf(*in.MaxPerBuyer))
+	}
+	plan, err := a.Partners.DescribePlan(r.Context(), actor(p), p.ID, int(tier), texts)
 	if err != nil {
 		return err
 	}

@@ -8,18 +8,17 @@ import (
 	"claviger/internal/wire"
 )
 
-// maxBody is how many bytes of a body are read. The longest that makes sense,
-// three URLs, has a tenth of it.
+// maxBody is the maximum size of a body. The longest sensible one, three URLs, has a tenth of it.
 const maxBody = 64 << 10
 
-// decode reads a JSON or form body into dst. Members of resource, which is what
-// GET answers or nil, that cannot be changed are ignored.
+// decode reads a JSON or form body into dst. Read-only members of resource, the answer of GET or
+// nil, are ignored.
 func decode(w http.ResponseWriter, r *http.Request, dst, resource any) error {
 	_, err := wire.Decoder{Limit: maxBody, ReadOnly: resource}.Decode(w, r, dst)
 	return err
 }
 
-// profileAnswer is a profile as it goes over the wire (specification 2.6).
+// profileAnswer is a profile on the wire (specification 2.6).
 type profileAnswer struct {
 	ProfileID   int64                        `json:"profile_id"`
 	WebhookURL  string                       `json:"webhook_url"`
@@ -36,12 +35,17 @@ type profileAnswer struct {
 	Strict    bool   `json:"strict"`
 	SingleKey bool   `json:"single_key"`
 
-	Checks []wire.Check `json:"checks,omitempty"` // of the URLs that were just set
+	Checks []wire.Check `json:"checks,omitempty"` // of the URLs just set
 }
 
-func profileOf(who partner.Partner, p profile.Profile, contacts []profile.Contact, checks []profile.Check) profileAnswer {
+func profileOf(
+	who partner.Partner,
+	p profile.Profile,
+	contacts []profile.Contact,
+	checks []profile.Check,
+) profileAnswer {
 	updated := p.UpdatedAt
-	if who.UpdatedAt.After(updated) { // the brand and strictness are the partner's
+	if who.UpdatedAt.After(updated) { // the brand and strictness belong to the partner
 		updated = who.UpdatedAt
 	}
 	return profileAnswer{
@@ -72,7 +76,7 @@ func (a *API) readProfile(w http.ResponseWriter, r *http.Request, p partner.Part
 	return wire.JSONTagged(w, r, profileOf(p, prof, contacts, nil))
 }
 
-// updateProfile serves PUT and PATCH: either leaves what is not named as it is.
+// updateProfile serves PUT and PATCH: both leave missing members unchanged.
 func (a *API) updateProfile(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
 	var in struct {
 		WebhookURL       *string `json:"webhook_url"`

@@ -8,13 +8,13 @@ import (
 	"claviger/internal/wire"
 )
 
-// TestRedeliveriesAreLimited: a partner may ask for so many a minute, whichever key it
-// uses, and the limit is that partner's own.
+// TestRedeliveriesAreLimited: a partner may make a limited number of requests a minute with all its
+// keys, and each partner has its own limit.
 func TestRedeliveriesAreLimited(t *testing.T) {
 	h := newHarness(t)
 	h.licenses()
 	now := time.Unix(1_800_000_000, 0)
-	h.Redeliveries = &wire.Limiter{PerMinute: 60, Now: func() time.Time { return now }}
+	h.RedeliveryLimit = &wire.Limiter{PerMinute: 60, Now: func() time.Time { return now }}
 	url, client := h.serve(), contract(t).Client(t)
 	path := url + "/v2/events/6/redeliver"
 	for i := range 60 {

@@ -18,14 +18,14 @@ import (
 	"claviger/internal/partner"
 )
 
-// state is all that a partner's request could have changed, as text.
+// state returns everything that a partner's request could have changed, as text.
 func (h *harness) state() string {
 	h.Helper()
 	var b strings.Builder
 	for _, p := range []partner.Partner{h.ours, h.other} {
-		licenses, err := h.Licenses.List(h.Context(), p.ID, license.Filter{}, paging.First())
+		licenses, err := h.API.Licenses.List(h.Context(), p.ID, license.Filter{}, paging.First())
 		h.Must(err)
-		events, err := h.Events.List(h.Context(), p.ID, event.Filter{}, paging.First())
+		events, err := h.API.Events.List(h.Context(), p.ID, event.Filter{}, paging.First())
 		h.Must(err)
 		profile, contacts, err := h.Profiles.Get(h.Context(), p.ID)
 		h.Must(err)
@@ -62,7 +62,7 @@ type refusal struct {
 	code, field  string
 }
 
-// queries are refused query strings of the lists.
+// queries returns refused query strings of the lists.
 func queries() []refusal {
 	lists := map[string][]string{
 		"/v2/licenses":                             {"status", "updated_since", "cursor", "updated_since=2026-01-01T00:00:00Z&cursor"},
@@ -97,7 +97,7 @@ func queries() []refusal {
 
 const sqlQuery = "1%27%29%3B%20DROP%20TABLE%20licenses%3B%20--"
 
-// paths are refused paths: no license, no event, no contact, nothing at all.
+// paths returns refused paths: no license, no event, no contact, nothing at all.
 func paths() []refusal {
 	keys := []string{
 		"{foreign}", "00000000-0000-4000-8000-000000000000", "x", "0", "-1", "%00", "{active}%00", "%FF", "%C3%28", sqlQuery,
@@ -134,7 +134,7 @@ func paths() []refusal {
 		refusal{method: "GET", path: "/v2/events/1/redeliver", status: 405, code: "method_not_allowed"})
 }
 
-// bodies are refused bodies of a contact.
+// bodies returns refused bodies of a contact.
 func bodies() []refusal {
 	post := func(name, header, body string, status int, code, field string) refusal {
 		return refusal{name: name, method: "POST", path: "/v2/profile/contact", header: header, body: body, status: status, code: code, field: field}
@@ -190,7 +190,7 @@ func bodies() []refusal {
 	}
 }
 
-// urls are refused bodies of the profile.
+// urls returns refused bodies of the profile.
 func urls() []refusal {
 	var table []refusal
 	for _, method := range []string{"PUT", "PATCH"} {
@@ -219,8 +219,8 @@ func urls() []refusal {
 	return table
 }
 
-// TestRefusals sends what must be refused, and sees that each refusal has its
-// Status and code and has changed nothing.
+// TestRefusals sends invalid requests, and checks that each refusal has its Status and code and has
+// changed nothing.
 func TestRefusals(t *testing.T) {
 	for name, table := range map[string][]refusal{"query": queries(), "path": paths(), "body": bodies(), "urls": urls()} {
 		t.Run(name, func(t *testing.T) {
@@ -268,8 +268,8 @@ func (r refusal) check(t *testing.T, got answer) {
 	}
 }
 
-// TestForeignIsUnknown compares every byte of what is said about a license of
-// another partner with what is said about one that does not exist.
+// TestForeignIsUnknown compares every byte of the answers for a license of another partner with
+// those for a missing one.
 func TestForeignIsUnknown(t *testing.T) {
 	h := newHarness(t)
 	s := h.licenses()
@@ -293,8 +293,8 @@ func TestForeignIsUnknown(t *testing.T) {
 	}
 }
 
-// TestSlashes calls every route with a slash at its end and with one too many,
-// without a key: the first is the route, the second is nothing.
+// TestSlashes calls every route with a trailing slash and with two, without a key: the first is the
+// route, the second is unknown.
 func TestSlashes(t *testing.T) {
 	h := newHarness(t)
 	url, client := h.serve(), contract(t).Client(t)

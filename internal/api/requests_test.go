@@ -5,8 +5,7 @@ import (
 	"claviger/internal/requestlog"
 )
 
-// refuse puts refused calls into the log: one of ours about a license, and two that
-// somebody made in our name.
+// refuse logs rejected calls: one of ours about a license, and two by strangers in our name.
 func (h *harness) refuse(l license.License) {
 	h.Helper()
 	log := h.Harness.Requests

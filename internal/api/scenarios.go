@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"claviger/internal/courier"
+	"claviger/internal/diagnose"
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/license"
@@ -13,7 +14,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// scenarioAnswer is a scenario as it goes over the wire, with its last verdict.
+// scenarioAnswer is a scenario with its last verdict on the wire.
 type scenarioAnswer struct {
 	Scenario string         `json:"scenario"`
 	Title    string         `json:"title"`
@@ -23,17 +24,17 @@ type scenarioAnswer struct {
 }
 
 type verdictAnswer struct {
-	Verdict scenario.Verdict `json:"verdict"`
+	Verdict diagnose.Verdict `json:"verdict"`
 	RunID   int64            `json:"run_id"`
 	At      wire.Time        `json:"at"`
 }
 
-// runAnswer is a run on the wire. Steps is there when one run is asked for.
+// runAnswer is a run on the wire. Only the answer for a single run has Steps.
 type runAnswer struct {
 	RunID      int64            `json:"run_id"`
 	Scenario   string           `json:"scenario"`
 	State      simulator.State  `json:"state"`
-	Verdict    scenario.Verdict `json:"verdict"`
+	Verdict    diagnose.Verdict `json:"verdict"`
 	Note       string           `json:"note"`
 	StepsTotal int              `json:"steps_total"`
 	StepsDone  int              `json:"steps_done"`
@@ -48,7 +49,7 @@ type stepAnswer struct {
 	Scenario string           `json:"scenario"`
 	Step     string           `json:"step"`
 	Expected string           `json:"expected"`
-	Verdict  scenario.Verdict `json:"verdict"`
+	Verdict  diagnose.Verdict `json:"verdict"`
 	Text     string           `json:"text"`
 	Do       []string         `json:"do,omitempty"`
 	Sent     string           `json:"sent"`
@@ -60,10 +61,12 @@ type stepAnswer struct {
 
 func runOf(r simulator.Run) runAnswer {
 	out := runAnswer{
-		RunID: r.ID, Scenario: r.Scenario, State: r.State, Verdict: r.Verdict, Note: r.Note, StepsTotal: r.Steps, StepsDone: r.Done,
+		RunID: r.ID, Scenario: r.Scenario, State: r.State, Verdict: r.Verdict, Note: r.Note,
+		StepsTotal: r.Steps, StepsDone: r.Done,
 		URL: r.URL, StartedAt: wire.Time(r.StartedAt),
 	}
-	if at := wire.Time(r.EndedAt); !r.EndedAt.IsZero() {
+	at := wire.Time(r.EndedAt)
+	if !r.EndedAt.IsZero() {
 		out.EndedAt = &at
 	}
 	for _, s := range r.Results {
@@ -72,7 +75,7 @@ func runOf(r simulator.Run) runAnswer {
 	return out
 }
 
-func stepOf(s scenario.Result) stepAnswer {
+func stepOf(s diagnose.Result) stepAnswer {
 	out := stepAnswer{
 		Scenario: s.Scenario, Step: s.Title, Expected: s.Expected, Verdict: s.Verdict, Text: s.Text, Do: s.Do,
 		Sent: s.Sent, Answer: s.Answer, At: wire.Time(s.At), TookMS: s.Took.Milliseconds(),
@@ -118,7 +121,7 @@ func (a *API) listRuns(w http.ResponseWriter, r *http.Request, p partner.Partner
 }
 
 func (a *API) readRun(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
-	id, _ := wire.PathID(r, "run_id") // what is no id is that of no run
+	id, _ := wire.PathID(r, "run_id") // 0 if not a number; no run has it
 	run, err := a.Simulator.Get(r.Context(), p.ID, id)
 	if err != nil {
 		return err
@@ -126,9 +129,8 @@ func (a *API) readRun(w http.ResponseWriter, r *http.Request, p partner.Partner)
 	return wire.JSON(w, http.StatusOK, runOf(run))
 }
 
-// testLicense answers a key that is that of no license: with the test license that has
-// it, if it is one. It has no entity tag, since the revision of the partner's licenses
-// knows nothing of it.
+// testLicense answers for a key of no real license: with the test license, if there is one. It has
+// no entity tag, because the revision of the partner's licenses does not cover it.
 func (a *API) testLicense(w http.ResponseWriter, r *http.Request, p partner.Partner, unknown error) error {
 	l, err := a.Simulator.License(r.Context(), p.ID, r.PathValue("license_key"))
 	switch {
@@ -141,8 +143,15 @@ func (a *API) testLicense(w http.ResponseWriter, r *http.Request, p partner.Part
 	if err != nil {
 		return err
 	}
-	shown := license.License{Key: l.Key, RedemptionID: l.RedemptionID, Status: status, Tier: l.Tier, CreatedAt: l.CreatedAt, UpdatedAt: l.UpdatedAt}
-	return wire.Append(w, http.StatusOK, func(b []byte) []byte { return a.text.license(b, &shown) })
+	shown := license.License{
+		Key:          l.Key,
+		RedemptionID: l.RedemptionID,
+		Status:       status,
+		Tier:         l.Tier,
+		CreatedAt:    l.CreatedAt,
+		UpdatedAt:    l.UpdatedAt,
+	}
+	return wire.Append(w, http.StatusOK, func(b []byte) []byte { return a.text.License(b, &shown) })
 }
 
 // kindAnswer is a kind of event on the wire.
@@ -175,7 +184,7 @@ func (a *API) listKinds(w http.ResponseWriter, r *http.Request, p partner.Partne
 	return wire.JSON(w, http.StatusOK, wire.List(list))
 }
 
-// testEvent sends an event of a kind: its sample, or a body of the partner's own.
+// testEvent sends an event of a kind: its sample, or the partner's own body.
 func (a *API) testEvent(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
 	var in struct {
 		Body *string `json:"body"`
@@ -201,7 +210,7 @@ func (a *API) testEvent(w http.ResponseWriter, r *http.Request, p partner.Partne
 	return wire.JSON(w, http.StatusAccepted, runOf(run))
 }
 
-// verificationAnswer is what became of a check of a signature.
+// verificationAnswer is the result of a signature check.
 type verificationAnswer struct {
 	Genuine  bool             `json:"genuine"`
 	Findings []findingAnswer  `json:"findings"`
@@ -215,7 +224,7 @@ type findingAnswer struct {
 	Do    string `json:"do,omitempty"`
 }
 
-// verifySignature says which part of a webhook does not verify. Nothing of it is stored.
+// verifySignature names the part of a webhook that does not verify. Nothing is stored.
 func (a *API) verifySignature(w http.ResponseWriter, r *http.Request, p partner.Partner) error {
 	var in struct {
 		Body       string `json:"body"`
@@ -229,7 +238,8 @@ func (a *API) verifySignature(w http.ResponseWriter, r *http.Request, p partner.
 		return err
 	}
 	v, err := a.Simulator.Verify(r.Context(), p.ID, simulator.Pasted{
-		Body: in.Body, Base64: in.Base64, Headers: in.Headers, At: in.ReceivedAt, Computed: in.Computed, Secret: in.Secret,
+		Body: in.Body, Base64: in.Base64, Headers: in.Headers, At: in.ReceivedAt, Computed: in.Computed,
+		Secret: in.Secret,
 	})
 	if err != nil {
 		return err

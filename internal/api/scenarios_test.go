@@ -23,7 +23,7 @@ type run struct {
 	}
 }
 
-// endpoint gives our partner a webhook URL and returns the bodies that come there.
+// endpoint gives our partner a webhook URL and returns the received bodies.
 func (h *harness) endpoint() <-chan string {
 	h.Helper()
 	bodies := make(chan string, 100)
@@ -40,7 +40,7 @@ func (h *harness) endpoint() <-chan string {
 	return bodies
 }
 
-// endedRun gives our partner a run that has ended, and the other one a webhook URL.
+// endedRun gives our partner an ended run, and the other one a webhook URL.
 func (h *harness) endedRun(application string) {
 	h.Helper()
 	h.Exec(`INSERT INTO scenario_runs (partner_id, scenario, state, verdict, note, steps, done, url, actor_kind, actor_id, last_event, started_at, ended_at, until)
@@ -62,8 +62,8 @@ func (h *harness) callRun(client *http.Client, method, url, body string) (status
 	return got.Status, r
 }
 
-// TestScenarioRun follows a run to its end, and reads the test license of an event from
-// within the handler, which nobody else can.
+// TestScenarioRun follows a run to its end, and reads the test license of an event. The other
+// partner cannot.
 func TestScenarioRun(t *testing.T) {
 	h := newHarness(t)
 	client, base := contract(t).Client(t), h.serve()
@@ -103,13 +103,13 @@ func TestScenarioRun(t *testing.T) {
 	}
 }
 
-// without is an answer without its request id.
+// without returns an answer without its request id.
 func without(body string) string {
 	before, _, _ := strings.Cut(body, `,"request_id"`)
 	return before
 }
 
-// TestSendTestEvent: the sample, or a body of one's own, which becomes a test.
+// TestSendTestEvent: the sample, or one's own body, which becomes a test.
 func TestSendTestEvent(t *testing.T) {
 	h := newHarness(t)
 	client, base := contract(t).Client(t), h.serve()

@@ -9,8 +9,27 @@ import (
 	"claviger/internal/wire"
 )
 
-// TestPartnersShareReadersAndBytes: a partner whose requests hold all that it may
-// is told to wait, whichever of its lists it asks for, and the other is served.
+// TestPartnersSharePictures: while a picture of a partner is being read, its next one waits, and is
+// finally refused. The other partner is served.
+func TestPartnersSharePictures(t *testing.T) {
+	h := newHarness(t)
+	url, client := h.serve(), contract(t).Client(t)
+	slots := h.API.Partners.Pictures
+	slots.Patience = time.Nanosecond
+	h.Must(slots.Acquire(t.Context(), "1", 1))
+	body := `{"icon": "UklGRiYAAABXRUJQVlA4TBoAAAAvD8ADAAcQ/Y/+ByKi/wEIEvSzmtOI6H8A"}`
+	got := h.ask(client, "PATCH", url+"/v2/product", body, "Content-Type: application/json")
+	if got.Status != http.StatusServiceUnavailable || got.Header.Get("Retry-After") != "5" || !strings.Contains(got.Body, `"too_many_pictures"`) {
+		t.Errorf("while another one is read: %d %s", got.Status, got.Body)
+	}
+	other := "Authorization: Bearer " + h.otherKey
+	if got := h.ask(client, "PATCH", url+"/v2/product", body, "Content-Type: application/json", other); got.Status != http.StatusOK {
+		t.Errorf("the other partner is answered %d %s", got.Status, got.Body)
+	}
+}
+
+// TestPartnersShareReadersAndBytes: a partner that uses its whole share is told to wait, for all of
+// its lists, and the other is served.
 func TestPartnersShareReadersAndBytes(t *testing.T) {
 	for name, hold := range map[string]func(*harness) *wire.Share{
 		"readers": func(h *harness) *wire.Share { return h.Readers },

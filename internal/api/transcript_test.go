@@ -14,10 +14,10 @@ import (
 	"claviger/internal/wire"
 )
 
-// brandSign is what X-Licensing-Signature of a text must be.
+// brandSign returns the correct X-Licensing-Signature of a text.
 func brandSign(secret, text string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
-	_, _ = mac.Write([]byte(text)) // a hash takes everything
+	_, _ = mac.Write([]byte(text)) // a hash never fails
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
@@ -31,8 +31,8 @@ func headerOf(text, name string) string {
 	return ""
 }
 
-// checkSigned holds what a step shows as sent and as signed to each other. The
-// signature in the step that is meant to be wrong is another secret's.
+// checkSigned compares the sent with the signed texts of a step. In the step with the wrong
+// signature, another secret made it.
 func checkSigned(t *testing.T, secret string, c wire.Check) {
 	t.Helper()
 	head, body, _ := strings.Cut(c.Sent, "\n\n")
@@ -50,8 +50,8 @@ func checkSigned(t *testing.T, secret string, c wire.Check) {
 	}
 }
 
-// TestTranscript reads the transcript as a partner's developer would: what was
-// sent, what was signed. The posts of the check are nowhere else.
+// TestTranscript reads the transcript as a partner's developer would: the sent and the signed
+// texts. The posts of the check are recorded nowhere else.
 func TestTranscript(t *testing.T) {
 	h := newHarness(t)
 	s := h.licenses()
@@ -91,8 +91,8 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
-// TestExamplesVerify holds every webhook that the description shows to the secret
-// of the test vectors in docs/webhooks.md.
+// TestExamplesVerify checks every webhook in the description with the secret of the test vectors in
+// docs/webhooks.md.
 func TestExamplesVerify(t *testing.T) {
 	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwZ2tJ4cD1xY8="
 	var doc any

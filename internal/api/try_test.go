@@ -7,8 +7,8 @@ import (
 	"claviger/internal/profile"
 )
 
-// TestTryIsLimited: to have the webhook URL tried counts as a check of URLs, so that
-// nobody makes the service flood a server; what is refused tries nothing.
+// TestTryIsLimited: trying the webhook URL counts as a URL check, so that no one makes the service
+// flood a server; a refusal tries nothing.
 func TestTryIsLimited(t *testing.T) {
 	h := newHarness(t)
 	url, client := h.serve(), contract(t).Client(t)

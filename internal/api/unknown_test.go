@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestUnknownMembersOfTheProfile sends typos: each is refused with what was
-// probably meant, and nothing is saved.
+// TestUnknownMembersOfTheProfile sends typos: each is refused with a suggestion, and nothing is
+// saved.
 func TestUnknownMembersOfTheProfile(t *testing.T) {
 	h := newHarness(t)
 	h.licenses()
@@ -30,7 +30,7 @@ func TestUnknownMembersOfTheProfile(t *testing.T) {
 	}
 }
 
-// TestProfileReadAndSentBack sends back what GET answered.
+// TestProfileReadAndSentBack sends the answer of GET back.
 func TestProfileReadAndSentBack(t *testing.T) {
 	h := newHarness(t)
 	h.licenses()

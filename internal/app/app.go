@@ -1,13 +1,12 @@
-// Package app builds the service from a Config and runs it: it is the only package that
-// knows every domain package and every HTTP package, and the only one that reads
-// settings. It decides in which order things start and stop.
+// Package app builds the service from a Config and runs it. It is the only package that knows every
+// domain package and every HTTP package, and the only one that reads settings. It decides the order
+// of start and stop.
 package app
 
 import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -19,10 +18,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"claviger/internal/account"
+	"claviger/internal/answers"
 	"claviger/internal/api"
 	"claviger/internal/audit"
 	"claviger/internal/bulk"
@@ -42,7 +41,8 @@ import (
 	"claviger/internal/partner"
 	"claviger/internal/payment"
 	"claviger/internal/profile"
-	"claviger/internal/replay"
+	"claviger/internal/redelivery"
+	"claviger/internal/release"
 	"claviger/internal/requestlog"
 	"claviger/internal/secret"
 	"claviger/internal/simulator"
@@ -56,34 +56,34 @@ import (
 	"claviger/internal/wire"
 )
 
-// Services is every domain service of the application, for programs that call them
-// directly, such as the development server and tests.
+// Services has every domain service of the application, for programs that call them directly, such
+// as the development server and tests.
 type Services struct {
-	DB       *sqldb.DB
-	Audit    *audit.Log
-	Partners *partner.Registry
-	Inviter  *partner.Inviter
-	Accounts *account.Book
-	Profiles *profile.Book
-	TestMail *outage.TestMailer
-	Webhooks *webhook.Outbox
-	History  history.Reader
-	Replays  *replay.Jobs
-	Events   *event.Log
-	Licenses *license.Registry
-	OAuth    *oauth.Server
-	Requests *requestlog.Log
-	Stats    *stats.Book
-	Outcomes *idempotency.Pruner
-	Mail     *mail.Outbox
-	Support  *support.Desk
-	Today    *today.Book
-	Payments *payment.Book
+	DB           *sqldb.DB
+	Audit        *audit.Log
+	Partners     *partner.Store
+	Inviter      *partner.Inviter
+	Accounts     *account.Store
+	Profiles     *profile.Store
+	TestMail     *outage.TestMailer
+	Webhooks     *webhook.Outbox
+	History      history.Reader
+	Redeliveries *redelivery.Store
+	Events       *event.Log
+	Licenses     *license.Store
+	OAuth        *oauth.Server
+	Requests     *requestlog.Log
+	Stats        *stats.Store
+	Outcomes     *idempotency.Pruner
+	Mail         *mail.Outbox
+	Support      *support.Store
+	Today        *today.Store
+	Payments     *payment.Store
 
 	Simulator *simulator.Simulator
 	Checks    *profile.Runs
 	Exports   *export.Exporter
-	Bulk      *bulk.Jobs
+	Bulk      *bulk.Store
 }
 
 // App is the service, built and listening.
@@ -99,19 +99,20 @@ type App struct {
 	paymentJob *payment.Job
 	runs       *job.Log
 	server     *httpd.Server
+	guard      *guard
 	streams    ui.Streams
-	tracing    *sdktrace.TracerProvider // nil: nothing is traced
+	tracing    *sdktrace.TracerProvider // nil: no tracing
 	url        string
 
 	jobs     sync.WaitGroup
 	stopJobs context.CancelFunc // nil until Run
 }
 
-// New opens the database, brings its schema up to date, builds the service and
-// listens. Nothing is answered until Run.
+// New opens the database, listens, migrates the schema and builds the service. It answers nothing
+// until Run.
 func New(ctx context.Context, cfg Config) (*App, error) {
 	cfg.Log = cfg.logger()
-	db, err := OpenMigrated(ctx, cfg)
+	db, err := Open(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -122,23 +123,39 @@ func New(ctx context.Context, cfg Config) (*App, error) {
 	return a, nil
 }
 
-// NewOn is New on a database that is open and up to date; the App closes it
-// at its end. On an error the database stays the caller's.
+// NewOn is New on an open database; the App closes it at its end. If it returns an error, the
+// database still belongs to the caller.
 func NewOn(ctx context.Context, db *sqldb.DB, cfg Config) (*App, error) {
 	a := newApp(cfg)
-	box, err := a.sealer(ctx, db)
-	if err != nil {
-		return nil, err
-	}
+	var err error
 	if a.caller, err = a.newCaller(); err != nil {
 		return nil, err
 	}
 	if err := a.startTracing(ctx); err != nil {
 		return nil, err
 	}
+	a.guard = newGuard(db, cfg.logger())
 	a.server = a.newServer(db)
 	if err := a.server.Listen(ctx); err != nil {
 		return nil, err
+	}
+	if err := a.build(ctx, db); err != nil {
+		return nil, errors.Join(err, a.server.Stop(ctx))
+	}
+	return a, nil
+}
+
+// build migrates the schema and builds the service. The ports are bound before, so that a start that
+// must fail changes nothing.
+func (a *App) build(ctx context.Context, db *sqldb.DB) error {
+	cfg := a.cfg
+	if err := migrate(ctx, db, cfg); err != nil {
+		return err
+	}
+	a.guard.passed()
+	box, err := a.sealer(ctx, db)
+	if err != nil {
+		return err
 	}
 	if a.url = cfg.PublicURL; a.url == "" {
 		a.url = "http://" + reachable(a.server.Addr())
@@ -147,16 +164,18 @@ func NewOn(ctx context.Context, db *sqldb.DB, cfg Config) (*App, error) {
 		a.server.Hosts = []string{hostOf(a.url), cfg.Addr}
 	}
 	a.buildServices(db, box)
-	if a.server.Handler, err = a.buildRoutes(); err != nil {
-		return nil, errors.Join(err, a.server.Stop(ctx))
+	routes, err := a.buildRoutes()
+	if err != nil {
+		return err
 	}
+	a.server.Handler = a.guard.protect(routes)
 	if cfg.Wrap != nil {
 		a.server.Handler = cfg.Wrap(a.server.Handler)
 	}
-	return a, nil
+	return nil
 }
 
-// newApp sets what every part of the App needs.
+// newApp sets the fields that every part of the App needs.
 func newApp(cfg Config) *App {
 	if cfg.Now == nil {
 		cfg.Now = Now
@@ -164,25 +183,35 @@ func newApp(cfg Config) *App {
 	return &App{cfg: cfg, log: cfg.logger()}
 }
 
-// newServer is what listens; which handler it has is known when the port is.
+// newServer returns the server. Its handler is set when the port is known.
 func (a *App) newServer(db *sqldb.DB) *httpd.Server {
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics.MustRegister(buildMetric())
 	metrics.MustRegister(databaseMetrics(db)...)
 	metrics.MustRegister(a.laneMetrics()...)
 	metrics.MustRegister(&backlog{db: db, now: a.cfg.Now})
 	return &httpd.Server{
 		Address: a.cfg.Addr, AdminAddress: a.cfg.AdminAddr, Proxies: a.cfg.TrustedProxies,
-		Log: a.log, Metrics: metrics, Tracer: a.tracer(), Finished: a.logRequest,
-		// A request that checks a partner's URLs has that long for it, and to answer.
-		Timeouts: httpd.Timeouts{Drain: a.cfg.ShutdownTimeout, Request: profile.CheckTimeout + 15*time.Second},
+		Version: release.Version,
+		Log:     a.log, Metrics: metrics, Tracer: a.tracer(),
+		// A request that checks a partner's URLs may take this long, plus time to answer.
+		Timeouts: httpd.Timeouts{
+			Notice: a.cfg.drainDelay(), Drain: a.cfg.ShutdownTimeout, Request: profile.CheckTimeout + 15*time.Second,
+		},
+		Hurry: a.cfg.Hurry,
 		Ready: []httpd.Check{
 			{Name: "database", Ask: db.Ping},
-			{Name: "schema", Ask: func(ctx context.Context) error { return current(ctx, db) }},
+			{Name: "schema", Ask: a.guard.ready},
 			{Name: "webhooks", Ask: func(ctx context.Context) error { return a.node.Ready(ctx) }},
 		},
-		OnDrain: []func(){a.streams.Close, func() { a.services.Exports.Close() }},
-		// After the last request: first what works on its own, then the database.
+		OnDrain: []func(){a.streams.Close},
+		OnLast: []func(){func() {
+			if a.services != nil { // nil: the start failed
+				a.services.Exports.Close()
+			}
+		}},
+		// After the last request: first the background work, then the database.
 		OnStop: []func(context.Context) error{
 			a.endJobs,
 			a.endTracing,
@@ -194,7 +223,7 @@ func (a *App) newServer(db *sqldb.DB) *httpd.Server {
 	}
 }
 
-// logger is the one that is set, or one on standard error.
+// logger returns the configured logger, or one on standard error.
 func (c Config) logger() *slog.Logger {
 	if c.Log != nil {
 		return c.Log
@@ -202,64 +231,68 @@ func (c Config) logger() *slog.Logger {
 	return c.Logger(os.Stderr)
 }
 
-// buildServices makes the domain services.
+// buildServices creates the domain services.
 func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
-	a.sender = &mail.Sender{DB: db, Now: a.cfg.Now, Sealer: box, Transport: a.cfg.transport(), Log: a.log}
-	r := &Services{DB: db, History: history.Reader{DB: db}, Mail: &mail.Outbox{Sealer: box, Wake: func() { a.node.Wake(mailJob) }, Off: a.cfg.mailsOff(), Look: mail.Look{Name: a.cfg.Name}}}
-	r.Audit = &audit.Log{DB: db}
-	r.Partners = &partner.Registry{DB: db, Sealer: box, Now: a.cfg.Now, Brand: a.cfg.Brand, Uses: partner.NewUses(db, a.log)}
-	r.Accounts = &account.Book{DB: db, Now: a.cfg.Now, PublicURL: a.url, Marketplace: a.cfg.Name, Mail: r.Mail, Sealer: box, Require: a.cfg.RequireSecondFactor, TokenUses: account.NewTokenUses(db, a.log)}
-	r.Inviter = &partner.Inviter{Partners: r.Partners, Mail: r.Mail, PublicURL: a.url, Marketplace: cmp.Or(a.cfg.Name, "Claviger"), Present: account.Present}
 	a.runs = a.runLog(db)
-	r.Partners.Supports = portalRole(r.Accounts)
-	a.linkMailer = &account.LinkMailer{Book: r.Accounts, Log: a.log}
-	r.Accounts.Asked = func() { a.node.Wake(linksJob) }
-	r.Profiles = &profile.Book{DB: db, Partners: r.Partners, Now: a.cfg.Now, Check: profile.Checker{Client: a.caller, Often: a.cfg.TestMoney && a.cfg.RateLimit == 0}}
-	r.TestMail = &outage.TestMailer{DB: db, Now: a.cfg.Now, Profiles: r.Profiles, Service: a.service(), Links: a.links, Mail: r.Mail}
-	r.Checks = &profile.Runs{Book: r.Profiles, Log: a.log}
-	a.node = &cluster.Node{DB: db, Log: a.log}
+	a.node = &cluster.Node{DB: db, Log: a.log, Now: a.cfg.Machine, Host: a.runs.Node}
+	a.sender = &mail.Sender{DB: db, Now: a.cfg.Now, Sealer: box, Transport: a.cfg.transport(), Log: a.log}
+	r := &Services{DB: db, History: history.Reader{DB: db}, Mail: &mail.Outbox{Sealer: box, Wake: a.node.Waker(mailJob), Off: a.cfg.mailsOff(), Look: mail.Look{Name: a.cfg.Name}}}
+	r.Audit = &audit.Log{DB: db}
+	r.Partners = &partner.Store{
+		DB: db, Sealer: box, Now: a.cfg.Now, Brand: a.cfg.Brand, Uses: partner.NewUses(db, a.log),
+		Pictures: partner.NewPictures(),
+	}
+	r.Accounts = &account.Store{DB: db, Now: a.cfg.Now, PublicURL: a.url, Marketplace: a.cfg.Name, Mail: r.Mail, Sealer: box, Require: a.cfg.RequireSecondFactor, TokenUses: account.NewTokenUses(db, a.log)}
+	r.Inviter = &partner.Inviter{Partners: r.Partners, Mail: r.Mail, PublicURL: a.url, Marketplace: cmp.Or(a.cfg.Name, "Claviger")}
+	r.Partners.Accounts = r.Accounts
+	r.Accounts.Serves = partner.Serves
+	a.linkMailer = &account.LinkMailer{Store: r.Accounts, Log: a.log}
+	r.Accounts.Asked = a.node.Waker(linksJob)
+	r.Profiles = &profile.Store{DB: db, Partners: r.Partners, Now: a.cfg.Now, Check: profile.Checker{Client: a.caller, Often: a.cfg.TestMoney && a.cfg.RateLimit == 0}}
+	r.TestMail = &outage.TestMailer{DB: db, Now: a.cfg.Now, Profiles: r.Profiles, Service: a.service(), Links: a.links(), Mail: r.Mail}
+	r.Checks = &profile.Runs{Store: r.Profiles, Log: a.log}
 	a.dispatcher = a.buildDispatcher(r)
-	r.Webhooks = &webhook.Outbox{DB: db, Now: a.cfg.Now, Tell: a.dispatcher.Tell(), Checks: r.Profiles}
-	r.Replays = &replay.Jobs{DB: db, Outbox: r.Webhooks, Now: a.cfg.Now, Operator: mayRedeliver}
+	r.Webhooks = &webhook.Outbox{DB: db, Now: a.cfg.Now, Tell: a.dispatcher.Tell, Checks: r.Profiles}
+	r.Redeliveries = &redelivery.Store{DB: db, Outbox: r.Webhooks, Now: a.cfg.Now}
 	r.Partners.Changed = r.Webhooks.Touch
-	r.Profiles.Moved, r.Profiles.Resumed, r.Profiles.Removed = r.Webhooks.Unpark, r.Webhooks.Resume, r.Webhooks.Remove
+	r.Profiles.Changed = r.Webhooks.FollowProfile
 	r.Events = &event.Log{DB: db, Outbox: r.Webhooks}
 	r.Simulator = &simulator.Simulator{
 		DB: db, Partners: r.Partners, Profiles: r.Profiles, Events: r.Events, History: r.History, Client: a.caller, Now: a.cfg.Now, Log: a.log,
 	}
-	r.Licenses = &license.Registry{
-		DB: db, Now: a.cfg.Now, Events: r.Events, Gather: &license.Gatherer{}, Log: a.log, CountRefund: stats.CountRefund, EraseAddress: r.eraseAndTell,
+	r.Licenses = &license.Store{
+		DB: db, Now: a.cfg.Now, Events: r.Events, Gather: &license.Gatherer{}, Log: a.log, Accounts: r.Accounts,
 		Tell: a.notices(r.Mail),
 	}
 	r.Payments = a.payments(r, box)
 	r.OAuth = a.connect(r, box)
 	r.Today = a.today(r)
-	r.Stats = &stats.Book{DB: db, Now: a.cfg.Now}
-	r.Requests = &requestlog.Log{DB: db, Now: a.cfg.Now, Keys: r.Licenses.Keys, Metrics: requestlog.NewMetrics(a.server.Metrics), Logger: a.log}
+	r.Stats = &stats.Store{DB: db, Now: a.cfg.Now}
+	r.Requests = &requestlog.Log{DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Metrics: requestlog.NewMetrics(a.server.Metrics), Logger: a.log}
+	a.server.Requests = r.Requests
 	r.Exports = &export.Exporter{
 		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Events: r.Events, Audit: r.Audit, History: r.History, Requests: r.Requests, Accounts: r.Accounts,
 	}
-	r.Bulk = &bulk.Jobs{DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Partners: r.Partners, Outbox: r.Webhooks, May: r.Accounts.MayStill, PaidHere: paidHere(r.Payments)}
+	r.Bulk = &bulk.Store{DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Partners: r.Partners, Outbox: r.Webhooks, Accounts: r.Accounts, Payments: r.Payments, Log: a.log}
 	r.Outcomes = &idempotency.Pruner{DB: db, Now: a.cfg.Now}
-	r.Support = r.desk()
+	r.Support = r.support()
 	a.services = r
 }
 
-// guesses is how many wrong keys or tokens of an address are answered as such in a
-// minute; it is told to wait beyond that.
+// guesses is the number of wrong keys or tokens per minute and address before the client is told to
+// wait.
 const guesses = 60
 
-// redeliveries is how many events a partner may have redelivered in a minute, each by
-// a call of its own.
+// redeliveries is the number of single redeliveries per minute and partner.
 const redeliveries = 60
 
-// Partners share these among them while they are answered. A quarter of the readers
-// is left to authentication and to everybody else.
-const unsent = 32 << 20 // bytes of answers that their clients have not taken yet
+// Partners share these resources while they are answered. A quarter of the readers is left for
+// authentication and everything else.
+const unsent = 32 << 20 // bytes of answers not yet read by their clients
 
 func readersForPartners(db *sqldb.DB) int64 { return int64(max(db.Readers()*3/4, 1)) }
 
-// buildRoutes makes the HTTP packages and puts their routes into one table.
+// buildRoutes creates the HTTP packages and combines their routes in one table.
 func (a *App) buildRoutes() (*wire.Mux, error) {
 	r := a.services
 	limit := func(perMinute int) *wire.Limiter { return &wire.Limiter{PerMinute: perMinute, Now: a.cfg.Now} }
@@ -268,30 +301,28 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 		guard = &wire.Guard{Failures: limit(guesses)}
 		r.OAuth.Guard = &wire.Guard{Failures: limit(guesses)}
 	}
+	common := answers.Common{
+		Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, History: r.History, Redeliveries: r.Redeliveries,
+		Requests: r.Requests, Exports: r.Exports, Stats: r.Stats, PublicURL: a.url,
+	}
 	partners := &api.API{
-		Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, Webhooks: r.Webhooks, History: r.History, Profiles: r.Profiles,
-		Portal:    api.Portal{Replays: r.Replays, Requests: r.Requests, Stats: r.Stats, Policy: a.policy(), Audit: r.Audit, Accounts: r.Accounts, TestMail: r.TestMail, Simulator: r.Simulator, Exports: r.Exports},
-		PublicURL: a.url, Brand: a.cfg.Brand, Version: ThisBuild().String(), Limit: limit(a.cfg.RateLimit), Guard: guard, Redeliveries: limit(redeliveries),
+		Common: common, Webhooks: r.Webhooks, Profiles: r.Profiles,
+		Portal: api.Portal{Policy: a.policy(), Audit: r.Audit, Accounts: r.Accounts, TestMail: r.TestMail, Simulator: r.Simulator},
+		Brand:  a.cfg.Brand, Version: ThisBuild().String(), Limit: limit(a.cfg.RateLimit), Guard: guard, RedeliveryLimit: limit(redeliveries),
 		Readers: &wire.Share{Total: readersForPartners(r.DB)}, Bytes: &wire.Share{Total: unsent},
 	}
 	marketplace := &operator.Operator{
-		Accounts: r.Accounts, Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Events: r.Events,
-		Webhooks: r.Webhooks, Replays: r.Replays, Audit: r.Audit, Support: r.Support, TestMail: r.TestMail, Payments: r.Payments, PublicURL: a.url, Guard: guard, Batches: &wire.Share{Total: 8}, Exports: r.Exports, Bulk: r.Bulk,
+		Common: common, Accounts: r.Accounts, Profiles: r.Profiles, Webhooks: r.Webhooks, Audit: r.Audit, Support: r.Support,
+		TestMail: r.TestMail, Payments: r.Payments, Guard: guard, Batches: &wire.Share{Total: 8}, Bulk: r.Bulk,
 		Service: operator.Service{DB: r.DB, Today: r.Today, Mail: r.Mail, Keys: r.OAuth.Keys, Stats: r.Stats, Settings: a.settings()},
-		Explain: partners.ExplainLicense, LicenseEvents: partners.LicenseEvents, LicenseResponses: partners.LicenseResponses,
-		Partner: operator.PartnerAnswers{
-			Licenses: partners.PartnerLicenses, Deliveries: partners.PartnerDeliveries, Delivery: partners.PartnerDelivery, Attempt: partners.PartnerAttempt,
-			Redeliveries: partners.PartnerRedeliveries, Redelivery: partners.PartnerRedelivery, Estimate: partners.PartnerEstimate,
-			AllDeliveries: partners.AllDeliveries, Redeliver: partners.PartnerRedeliver, ActOnRedelivery: partners.ActOnRedelivery,
-		},
-		PartnerRequests: partners.PartnerRequests, PartnerStats: partners.PartnerStats,
 	}
 	pages, notFound, err := a.pages()
 	if err != nil {
 		return nil, err
 	}
 	mux := wire.NewMux(slices.Concat(partners.Routes(), marketplace.Routes(), r.OAuth.Routes(), pages, a.cfg.Extra)...)
-	mux.Else, mux.Unmatched = notFound, func(req *http.Request) {
+	mux.Else = notFound
+	mux.Unmatched = func(req *http.Request) {
 		partners.Identify(req)
 		r.OAuth.Identify(req)
 	}
@@ -301,82 +332,24 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 // Services returns the domain services.
 func (a *App) Services() *Services { return a.services }
 
-// Addr is where the service listens, with the port that it got.
+// Addr returns the listening address with its actual port.
 func (a *App) Addr() string { return a.server.Addr() }
 
-// AdminAddr is where metrics and profiles are; "" if nowhere.
+// AdminAddr returns the address of metrics and profiles, or "".
 func (a *App) AdminAddr() string { return a.server.AdminAddr() }
 
-// URL is the public URL of the service, without a slash at the end.
+// URL returns the public URL of the service, without a trailing slash.
 func (a *App) URL() string { return a.url }
 
-// Run serves until ctx ends or a listener fails, and then stops in order: no
-// new requests, running ones come to their end, jobs end, the database is
-// closed. It is called once.
-func (a *App) Run(ctx context.Context) error {
-	working, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	a.stopJobs = stop
-	for _, job := range a.work() {
-		a.jobs.Go(func() { job(working) })
-	}
-	return a.Serve(ctx)
-}
-
-// Serve is Run without jobs: it leaves deliveries and all that works on its own to other
-// nodes.
-func (a *App) Serve(ctx context.Context) error {
-	a.log.Info("serving", "addr", a.Addr(), "url", a.url, "admin", a.AdminAddr())
-	a.greet(ctx)
-	if err := a.server.Run(ctx); err != nil {
-		return err
-	}
-	a.log.Info("stopped")
-	return nil
-}
-
-// endJobs stops the background jobs and waits for their end, as long as ctx
-// lets it.
-func (a *App) endJobs(ctx context.Context) error {
-	if a.stopJobs == nil {
-		return nil
-	}
-	a.stopJobs()
-	ended := make(chan struct{})
-	go func() {
-		a.jobs.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for the jobs to end: %w", context.Cause(ctx))
-	}
-}
-
-// greet tells a new install what is left to do. Not knowing is no reason not to
-// serve.
-func (a *App) greet(ctx context.Context) {
-	tokens, err := a.services.Accounts.Tokens(ctx)
-	if err == nil && len(tokens) == 0 {
-		a.log.Warn("there is no operator token yet; make one with: claviger token add --name admin --scopes admin")
-	}
-}
-
-// Close releases what New opened, for an App that is not run. After Run it has
-// nothing left to do.
-func (a *App) Close() error { return a.server.Stop(context.Background()) }
-
-// hostOf is the host of a URL, with its port.
+// hostOf returns the host of a URL, with its port.
 func hostOf(address string) string {
 	_, rest, _ := strings.Cut(address, "://")
 	host, _, _ := strings.Cut(rest, "/")
 	return host
 }
 
-// reachable is an address that can be dialled: a listener on every address is
-// reached by this machine's name for itself.
+// reachable returns an address that can be dialled: a listener on all addresses is reached by
+// localhost.
 func reachable(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {

@@ -20,39 +20,46 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
+	"claviger/internal/release"
 	"claviger/internal/sqldb/sqldbtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// config is that of an App for one test, on a database of its own.
+// config returns the configuration of an App for one test, on its own database.
 func config(t *testing.T) app.Config {
 	t.Helper()
 	cfg := app.Defaults(app.Serve)
+	cfg.DrainDelay = new(time.Duration)
 	cfg.Addr, cfg.AdminAddr, cfg.DB, cfg.SecretKey = "127.0.0.1:0", "127.0.0.1:0", sqldbtest.URL(t), key
 	cfg.Log = slog.New(slog.DiscardHandler)
 	return cfg
 }
 
-// run builds an App and runs it until the returned function is called, which
-// returns what Run did.
+// run builds an App and runs it until the returned function is called, which returns Run's error.
 func run(t *testing.T, cfg app.Config) (*app.App, func() error) {
 	t.Helper()
 	a, err := app.New(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return a, runApp(t, a)
+}
+
+// runApp runs the service; the function that it returns stops it.
+func runApp(t *testing.T, a *app.App) func() error {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- a.Run(ctx) }()
-	return a, func() error {
+	return func() error {
 		cancel()
 		http.DefaultClient.CloseIdleConnections()
 		return <-ended
 	}
 }
 
-// get asks an address and returns status, header and body.
+// get requests an address and returns status, header and body.
 func get(t *testing.T, url string) (int, http.Header, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
@@ -84,6 +91,8 @@ func TestServes(t *testing.T) {
 	}{
 		"alive":                   {base + "/livez", 200, `"ok"`},
 		"ready":                   {base + "/readyz", 200, `"database":"ok","schema":"ok"`},
+		"version":                 {base + "/readyz", 200, `"version":"` + release.Version + `"`},
+		"version in metrics":      {admin + "/metrics", 200, `version="` + release.Version + `"`},
 		"healthy":                 {base + "/healthz", 200, `"ok"`},
 		"partners' API":           {base + "/v2/licenses", 401, `"error":"missing_credentials"`},
 		"operators' API":          {base + "/operator/v1/partners", 401, `"error":"missing_credentials"`},
@@ -96,7 +105,7 @@ func TestServes(t *testing.T) {
 		"metrics are not public":  {base + "/metrics", 404, `"error":"`},
 		"the gallery is dev's":    {base + "/dev/gallery", 404, `"error":"`},
 	}
-	get(t, base+"/v2/licenses") // requests are told of once there was one
+	get(t, base+"/v2/licenses") // request metrics exist after the first request
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			code, _, body := get(t, tt.url)
@@ -140,8 +149,7 @@ func TestPublicURL(t *testing.T) {
 	}
 }
 
-// TestTakenPort: a taken port is a failure of the start, and gives everything
-// back.
+// TestTakenPort: a port in use is a start-up error and releases everything.
 func TestTakenPort(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -195,7 +203,7 @@ func TestUnreachableDatabase(t *testing.T) {
 	}
 }
 
-// TestWrongKey starts on data that was sealed with another key.
+// TestWrongKey starts on data sealed with another key.
 func TestWrongKey(t *testing.T) {
 	cfg := config(t)
 	a, err := app.New(t.Context(), cfg)
@@ -226,7 +234,7 @@ func TestWrongKey(t *testing.T) {
 	}
 }
 
-// TestStartSaysWhatIsMissing reads the lines of a first start.
+// TestStartSaysWhatIsMissing checks the log lines of a first start.
 func TestStartSaysWhatIsMissing(t *testing.T) {
 	if sqldbtest.Postgres() {
 		t.Skip("the key file of a PostgreSQL try-out is in the current folder")
@@ -283,7 +291,7 @@ func TestRateLimit(t *testing.T) {
 	}
 }
 
-// TestGuessingPasswords is bounded whether or not programs are.
+// TestGuessingPasswords: guessing is limited even without a rate limit for programs.
 func TestGuessingPasswords(t *testing.T) {
 	cfg := config(t)
 	cfg.RateLimit = 0
@@ -315,8 +323,8 @@ func TestGuessingPasswords(t *testing.T) {
 	}
 }
 
-// TestWrongClientSecret: who presents a wrong client secret too often is told to
-// wait, and their API key serves on.
+// TestWrongClientSecret: after too many wrong client secrets the sender has to wait, and its API
+// key still works.
 func TestWrongClientSecret(t *testing.T) {
 	a, stop := run(t, config(t))
 	_, _, keys, err := a.Services().Profiles.Enrol(t.Context(), audit.System("test"), partner.Draft{Name: "Acme"}, profile.URLs{}, false, partner.Credentials{})
@@ -354,8 +362,8 @@ func TestWrongClientSecret(t *testing.T) {
 	}
 }
 
-// TestNodes runs two nodes on one PostgreSQL: both serve, and what one writes
-// the other reads.
+// TestNodes runs two nodes on one PostgreSQL database: both serve, and each reads the other's
+// writes.
 func TestNodes(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("an SQLite file has one node")

@@ -7,8 +7,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Sealer makes what seals and opens the secrets of a database, for a command that
-// works on it without an App.
+// Sealer returns the sealer of a database's secrets, for a command that uses it without an App.
 func Sealer(ctx context.Context, db *sqldb.DB, cfg Config) (*secret.Sealer, error) {
 	return newApp(cfg).sealer(ctx, db)
 }

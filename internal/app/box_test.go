@@ -8,8 +8,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestSealer: a command that works on a database without an App gets what opens its secrets,
-// from a configuration as it was read.
+// TestSealer: a command without an App gets a sealer for the database's secrets from its
+// configuration.
 func TestSealer(t *testing.T) {
 	cfg := config(t)
 	cfg.Now = nil

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+
+	"claviger/internal/release"
 )
 
-// Build is what this program was made from.
+// Build describes the build of this program.
 type Build struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit"`
@@ -16,15 +18,12 @@ type Build struct {
 	Platform string `json:"platform"`
 }
 
-// ThisBuild reads what the Go tool wrote into the program.
+// ThisBuild returns the version of this program, and the build information of the Go tool.
 func ThisBuild() Build {
-	b := Build{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	b := Build{Version: release.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
-	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		b.Version = v
 	}
 	for _, s := range info.Settings {
 		switch s.Key {
@@ -39,7 +38,7 @@ func ThisBuild() Build {
 	return b
 }
 
-// String is the build in one line.
+// String returns the build in one line.
 func (b Build) String() string {
 	s := "claviger " + b.Version
 	if b.Commit != "" {

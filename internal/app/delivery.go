@@ -7,35 +7,36 @@ import (
 	"time"
 
 	"claviger/internal/account"
-	"claviger/internal/batch"
-	"claviger/internal/courier"
+	"claviger/internal/bulk"
 	"claviger/internal/dispatch"
-	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/mail"
 	"claviger/internal/notice"
 	"claviger/internal/outage"
-	"claviger/internal/partner"
 	"claviger/internal/payment"
-	"claviger/internal/replay"
+	"claviger/internal/redelivery"
 	"claviger/internal/sqldb"
 	"claviger/internal/stats"
 	"claviger/internal/webhook"
+	"claviger/internal/webhook/queue"
 )
 
-// userAgent is who calls partners.
+// userAgent is the User-Agent of webhooks.
 const userAgent = "Claviger-Webhooks/1"
 
-// buildDispatcher makes what sends webhooks, from the services that are built so far.
+// buildDispatcher creates the dispatcher of webhooks, from the services built so far.
 func (a *App) buildDispatcher(r *Services) *dispatch.Dispatcher {
-	a.server.Metrics.MustRegister(&webhook.Queue{DB: r.DB, Now: a.cfg.Now})
+	a.server.Metrics.MustRegister(&queue.Figures{DB: r.DB, Now: a.cfg.Now})
 	return (&dispatch.Dispatcher{
-		Store: webhook.Store{DB: r.DB, Now: a.cfg.Now, Node: a.node, Endpoint: r.Endpoint, Policy: a.policy()},
-		Log:   a.log, Client: a.caller, UserAgent: userAgent, Metrics: dispatch.NewMetrics(a.server.Metrics), SignNow: a.cfg.SignNow, Tracer: a.tracer(),
+		Store: webhook.Store{
+			DB: r.DB, Now: a.cfg.Now, Node: a.node, Partners: r.Partners, Profiles: r.Profiles, Policy: a.policy(),
+		},
+		Log: a.log, Client: a.caller, UserAgent: userAgent, Metrics: dispatch.NewMetrics(a.server.Metrics),
+		SignNow: a.cfg.SignNow, Tracer: a.tracer(),
 	}).Prepare()
 }
 
-// policy is what the settings say about deliveries that fail.
+// policy returns the settings for failed deliveries.
 func (a *App) policy() webhook.Policy {
 	return webhook.Policy{
 		Schedule: a.cfg.Retry, ParkAfter: a.cfg.ParkAfter, ProbeEvery: a.cfg.ProbeEvery,
@@ -44,57 +45,37 @@ func (a *App) policy() webhook.Policy {
 	}
 }
 
-// Endpoint is where a partner's webhooks go and what signs them.
-func (r *Services) Endpoint(ctx context.Context, partnerID int64) (webhook.Endpoint, error) {
-	p, err := r.Partners.Get(ctx, partnerID)
-	if fault.Is(err, partner.CodeUnknownPartner) {
-		return webhook.Endpoint{}, nil // it was deleted: there is nothing to send, and no trouble
-	}
-	if err != nil || p.Paused() {
-		return webhook.Endpoint{}, err // what is to be sent to a paused partner waits
-	}
-	profile, _, err := r.Profiles.Get(ctx, partnerID)
-	if err != nil || profile.WebhookURL == "" {
-		return webhook.Endpoint{}, err
-	}
-	secrets, err := r.Partners.WebhookSecrets(ctx, partnerID)
-	if err != nil {
-		return webhook.Endpoint{}, err
-	}
-	until, err := r.Partners.SigningUntil(ctx, partnerID)
-	if err != nil {
-		return webhook.Endpoint{}, err
-	}
-	return webhook.Endpoint{
-		URL: profile.WebhookURL, Brand: p.Brand, Strict: p.Strict, Secrets: courier.NewSecrets(secrets...),
-		Proven: !profile.WebhookValidAt.IsZero(), Until: until, InFlight: p.Webhooks,
-	}, nil
-}
-
-// notices tells buyers by mail what became of what they bought. It is nil where nobody is to
-// be told, or no mail is sent: each would be given up, and stand among what failed.
+// notices returns a function that emails buyers about their purchases. It is nil if notices are off
+// or no email can be sent: each email would fail and appear among the failed ones.
 func (a *App) notices(box *mail.Outbox) func(context.Context, *sqldb.Tx, []license.News) error {
 	sent := a.cfg.Mail.Configured() || a.cfg.Catcher != nil
 	if !sent || cmp.Or(a.cfg.MailBuyers, notice.Nobody) == notice.Nobody {
 		return nil
 	}
-	desk := &notice.Desk{Mail: box, Audience: a.cfg.MailBuyers, PublicURL: a.url, Marketplace: cmp.Or(a.cfg.Name, "Claviger"), LegalName: a.cfg.LegalName}
-	return desk.Tell
+	mailer := &notice.Mailer{
+		Mail:        box,
+		Audience:    a.cfg.MailBuyers,
+		PublicURL:   a.url,
+		Marketplace: cmp.Or(a.cfg.Name, "Claviger"),
+		LegalName:   a.cfg.LegalName,
+	}
+	return mailer.Tell
 }
 
-// send takes part in the cluster and sends webhooks until ctx ends.
+// send joins the cluster and sends webhooks until ctx ends.
 func (a *App) send(ctx context.Context) {
 	if err := a.dispatcher.Run(ctx); err != nil {
 		a.log.Warn("this node could not leave the cluster; the others wait until its time has run out", "err", err)
 	}
 }
 
-// work is the background jobs of the service, each until its context ends: sending
-// webhooks and redelivering them, telling of outages, sending mail, and pruning.
+// work returns the background jobs, which run until their context ends: sending and redelivering
+// webhooks, reporting outages, sending email, and pruning.
 func (a *App) work() []func(context.Context) {
 	watch := &outage.Watch{
-		DB: a.services.DB, Now: a.cfg.Now, Partners: a.services.Partners, Profiles: a.services.Profiles, Service: a.service(),
-		Count: a.services.Webhooks.Waiting, Links: a.links, Lasts: a.lasts(), Mail: a.services.Mail, Log: a.log,
+		DB: a.services.DB, Now: a.cfg.Now, Partners: a.services.Partners, Profiles: a.services.Profiles,
+		Service: a.service(),
+		Count:   a.services.Webhooks.Waiting, Links: a.links(), Lasts: a.lasts(), Mail: a.services.Mail, Log: a.log,
 		Ran: a.runs.Of(outagesJob, outage.WatchEvery),
 	}
 	a.sender.Ran, a.linkMailer.Ran = a.runs.Of(mailJob, mail.Every), a.runs.Of(linksJob, account.LinksEvery)
@@ -103,29 +84,60 @@ func (a *App) work() []func(context.Context) {
 	keys := func(ctx context.Context) {
 		began := time.Now()
 		keysRan.Run(ctx, began, a.prepareKeys(ctx))
-		<-ctx.Done() // once is enough
+		<-ctx.Done() // runs only once
 	}
 	return []func(context.Context){
 		a.send,
-		a.services.Simulator.Run, // on every node: a run goes on where it began
+		a.services.Simulator.Run, // on every node: a run continues on the node that started it
 		a.services.Checks.Run,
 		a.services.Partners.Uses.Run,
 		a.services.Accounts.TokenUses.Run,
 		a.services.Requests.Run,
-		a.job(bulkJob, nil, (&batch.Worker{Once: a.services.Bulk.Once, What: "a bulk act", Log: a.log, Ran: a.runs.Of(bulkJob, time.Second)}).Run),
-		a.job(replaysJob, nil, (&replay.Replayer{Jobs: a.services.Replays, Log: a.log, Ran: a.runs.Of(replaysJob, time.Second)}).Run),
+		a.job(
+			bulkJob,
+			nil,
+			(&bulk.Worker{Store: a.services.Bulk, Log: a.log, Ran: a.runs.Of(bulkJob, time.Second)}).Run,
+		),
+		a.job(
+			redeliveriesJob,
+			nil,
+			(&redelivery.Worker{Store: a.services.Redeliveries, Log: a.log, Ran: a.runs.Of(redeliveriesJob, time.Second)}).Run,
+		),
 		a.job(outagesJob, nil, watch.Run),
+		a.job(
+			countJob,
+			nil,
+			(&queue.Counter{Figures: &queue.Figures{DB: a.services.DB, Now: a.cfg.Now}, Ran: a.runs.Of(countJob, queue.CountEvery), Log: a.log}).Run,
+		),
 		a.job(mailJob, a.sender.Wake, a.sender.Run),
 		a.job(linksJob, a.linkMailer.Wake, a.linkMailer.Run),
 		a.job(keysJob, nil, keys),
 		a.job(paymentJob, a.paymentJob.Wake, a.paymentJob.Run),
-		a.job(statsJob, nil, (&stats.Counter{Book: a.services.Stats, Log: a.log, Ran: a.runs.Of(statsJob, 2*time.Second)}).Run),
-		a.job(pruningJob, nil, (&Housekeeping{Prune: a.pruners(), Log: a.log, Ran: a.runs.Of(pruningJob, time.Hour)}).Run),
-		a.job(answersJob, nil, (&Housekeeping{Prune: a.promptPruners(), Every: time.Minute, Quiet: true, Log: a.log, Ran: a.runs.Of(answersJob, time.Minute)}).Run),
+		a.job(
+			statsJob,
+			nil,
+			(&stats.Counter{Store: a.services.Stats, Log: a.log, Ran: a.runs.Of(statsJob, 2*time.Second)}).Run,
+		),
+		a.job(schemaJob, nil, a.contracting),
+		a.job(pruningJob, nil, a.housekeeping(Housekeeping{Prune: a.pruners(), Every: time.Hour}, pruningJob).Run),
+		a.job(
+			answersJob,
+			nil,
+			a.housekeeping(Housekeeping{Prune: a.promptPruners(), Every: time.Minute, Quiet: true}, answersJob).Run,
+		),
 	}
 }
 
-// service is what mails call us.
+// contracting runs contracting migrations, if this node may migrate.
+func (a *App) contracting(ctx context.Context) {
+	if !a.cfg.Migrate {
+		<-ctx.Done()
+		return
+	}
+	(&contractor{db: a.services.DB, log: a.log, ran: a.runs.Of(schemaJob, contractEvery)}).Run(ctx)
+}
+
+// service returns our name in emails.
 func (a *App) service() string {
 	if u, err := url.Parse(a.url); err == nil && u.Host != "" {
 		return u.Host
@@ -133,12 +145,12 @@ func (a *App) service() string {
 	return a.url
 }
 
-// links are what a mail to a partner's contacts leads to.
-func (a *App) links(int64) outage.Links {
+// links returns the links of emails to the contacts of partners.
+func (a *App) links() outage.Links {
 	return outage.Links{Records: a.url + "/v2/licenses/events", Profile: a.url + "/v2/profile"}
 }
 
-// lasts is how long an event is tried before it is given up.
+// lasts returns the time from the first to the last attempt of an event.
 func (a *App) lasts() time.Duration {
 	var sum time.Duration
 	for _, wait := range a.cfg.Retry {

@@ -10,32 +10,34 @@ import (
 	"claviger/internal/profile"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
+	"claviger/internal/webhook"
 )
 
-// TestEndpoint: the dispatcher gets what is set for the partner. Of one that was deleted
-// it finds nothing to send to; an error would be logged as a trouble that never ends.
+// TestEndpoint: the dispatcher gets the partner's settings. A deleted partner has no endpoint; an
+// error would be logged for ever.
 func TestEndpoint(t *testing.T) {
 	a, stop := run(t, config(t))
 	services := a.Services()
+	endpoints := &webhook.Store{Partners: services.Partners, Profiles: services.Profiles}
 	p, _, _, err := services.Profiles.Enrol(t.Context(), audit.System("test"), partner.Draft{Name: "Acme"},
 		profile.URLs{Webhook: "https://acme.example/webhook"}, false, partner.Credentials{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e, err := services.Endpoint(t.Context(), p.ID); err != nil || e.URL == "" {
+	if e, err := endpoints.LookUp(t.Context(), p.ID); err != nil || e.URL == "" {
 		t.Errorf("its endpoint is %+v, %v", e, err)
 	}
 	webhooks := 7
 	if _, _, _, err := services.Profiles.Amend(t.Context(), audit.System("test"), p.ID, partner.Change{Webhooks: &webhooks}, profile.URLChange{}, false); err != nil {
 		t.Fatal(err)
 	}
-	if e, err := services.Endpoint(t.Context(), p.ID); err != nil || e.InFlight != webhooks {
+	if e, err := endpoints.LookUp(t.Context(), p.ID); err != nil || e.InFlight != webhooks {
 		t.Errorf("%d webhooks may be on their way at a time, %v", e.InFlight, err)
 	}
 	if err := services.Profiles.Remove(t.Context(), audit.System("test"), p.ID); err != nil {
 		t.Fatal(err)
 	}
-	if e, err := services.Endpoint(t.Context(), p.ID); err != nil || e.URL != "" {
+	if e, err := endpoints.LookUp(t.Context(), p.ID); err != nil || e.URL != "" {
 		t.Errorf("the endpoint of a deleted partner is %+v, %v", e, err)
 	}
 	if err := stop(); err != nil {
@@ -43,8 +45,8 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
-// TestRemoveBesideTheDispatcher: a partner can be removed while the dispatcher makes the
-// row of its endpoint.
+// TestRemoveBesideTheDispatcher: a partner can be removed while the dispatcher inserts the row of
+// its endpoint.
 func TestRemoveBesideTheDispatcher(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("on SQLite there is one writer at a time")

@@ -34,8 +34,8 @@ func TestEgressSettings(t *testing.T) {
 	}
 }
 
-// A partner whose certificate a private authority signed is called with its file, by the
-// same client that posts webhooks.
+// TestPrivateAuthority: a partner with a certificate of a private authority is called with ca-file,
+// by the client that posts webhooks.
 func TestPrivateAuthority(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(server.Close)

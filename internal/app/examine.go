@@ -8,15 +8,17 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
+	"claviger/internal/license"
 	"claviger/internal/mail"
 	"claviger/internal/sealing"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 )
 
-// Result is how a check of an install ended.
+// Result is the result of a check.
 type Result string
 
 // The results.
@@ -27,7 +29,7 @@ const (
 	Skipped Result = "skipped"
 )
 
-// Finding is one check of an install: what was found, and what to do about it.
+// Finding is the outcome of one check of an install, with advice.
 type Finding struct {
 	Name   string `json:"name"`
 	Result Result `json:"result"`
@@ -35,25 +37,25 @@ type Finding struct {
 	Do     string `json:"do,omitempty"`
 }
 
-// examination is the checks of one install.
+// examination runs the checks of one install.
 type examination struct {
 	cfg Config
 	db  *sqldb.DB // nil: it could not be opened
 	all []Finding
 }
 
-// examineTimeout bounds each question to others.
+// examineTimeout is the timeout of each request to other systems.
 const examineTimeout = 10 * time.Second
 
-// Examine tries what an install needs, without changing anything: the database, the secret
-// key, mail, the public address, disk and files.
+// Examine checks an install without changing anything: the database, the secret key, email, the
+// public address, disk and files.
 func Examine(ctx context.Context, cfg Config) []Finding {
 	if cfg.Now == nil {
 		cfg.Now = Now
 	}
 	cfg.Log = cfg.logger()
 	e := &examination{cfg: cfg}
-	for _, check := range []func(context.Context){e.files, e.database, e.writable, e.clock, e.key, e.space, e.mail, e.address, e.proxies, e.egress} {
+	for _, check := range []func(context.Context){e.files, e.database, e.writable, e.clock, e.key, e.licenses, e.space, e.mail, e.address, e.proxies, e.egress} {
 		limited, cancel := context.WithTimeout(ctx, examineTimeout)
 		check(limited)
 		cancel()
@@ -68,30 +70,40 @@ func (e *examination) say(name string, r Result, do, text string, args ...any) {
 	e.all = append(e.all, Finding{Name: name, Result: r, Text: fmt.Sprintf(text, args...), Do: do})
 }
 
-// database opens the database and compares its schema with what the program needs.
+// database opens the database and compares its schema with this program's.
 func (e *examination) database(ctx context.Context) {
 	if _, err := os.Stat(e.cfg.DB); !e.cfg.Postgres() && errors.Is(err, fs.ErrNotExist) {
-		e.say("database", Warned, "Start claviger serve or run claviger migrate, which make it; or name yours with db.", "there is none yet at %s", shownDB(e.cfg.DB))
+		e.say(
+			"database", Warned, "Start claviger serve or run claviger migrate, which make it; or name yours with db.",
+			"there is none yet at %s", shownDB(e.cfg.DB),
+		)
 		return
 	}
 	db, err := OpenExisting(ctx, e.cfg)
 	if err != nil {
-		e.say("database", Failed, "Start the database server, and check the address, the user and the password in db.", "%v", err)
+		e.say(
+			"database", Failed, "Start the database server, and check the address, the user and the password in db.",
+			"%v", err,
+		)
 		return
 	}
-	ours, err := db.Migrated(ctx)
-	if err == nil && ours {
-		err = db.Known(ctx)
+	schema, err := db.Schema(ctx)
+	if err == nil {
+		err = schema.TooNew()
 	}
-	pending, perr := db.Pending(ctx)
-	switch err = errors.Join(err, perr); {
+	switch shown := shownDB(e.cfg.DB); {
+	case errors.Is(err, sqldb.ErrTooNew):
+		e.say("database", Failed, "Run version "+schema.Oldest+" of the program or newer.", "%s: %v", shown, err)
 	case err != nil:
-		e.say("database", Failed, "Run the version of the program that wrote it, or a newer one.", "%s: %v", shownDB(e.cfg.DB), err)
-	case !ours:
-		e.say("database", Warned, "Start claviger serve or run claviger migrate, which make the tables.", "%s is reachable and empty", shownDB(e.cfg.DB))
-	case len(pending) > 0:
-		e.say("database", Warned, "Stop all nodes, take a backup, and run claviger migrate; or start claviger serve, which does it.",
-			"%s is reachable; its schema lacks %d migrations", shownDB(e.cfg.DB), len(pending))
+		e.say("database", Failed, "Run claviger migrate status with the same settings.", "%s: %v", shown, err)
+	case !schema.Ours:
+		e.say(
+			"database", Warned, "Start claviger serve or run claviger migrate, which make the tables.",
+			"%s is reachable and empty", shown,
+		)
+	case len(schema.Pending) > 0:
+		e.say("database", Warned, pendingAdvice(schema),
+			"%s is reachable; its schema lacks %d migrations", shown, len(schema.Pending))
 	default:
 		e.say("database", Passed, "", "%s is reachable, and its schema is up to date", shownDB(e.cfg.DB))
 		e.db = db
@@ -100,10 +112,18 @@ func (e *examination) database(ctx context.Context) {
 	_ = db.Close() // nothing was written
 }
 
-// errUndo ends a transaction that is not to be kept.
+// pendingAdvice says how to run the pending migrations.
+func pendingAdvice(s sqldb.Schema) string {
+	if s.Stop {
+		return "Stop all nodes, take a backup, and run claviger migrate; or start claviger serve, which does it."
+	}
+	return "Take a backup and run claviger migrate, while nodes of the previous version run; or start claviger serve, which does it."
+}
+
+// errUndo rolls back a transaction.
 var errUndo = errors.New("not to be kept")
 
-// writable writes, and takes it back.
+// writable writes and rolls back.
 func (e *examination) writable(ctx context.Context) {
 	const name = "writing"
 	if e.db == nil {
@@ -117,13 +137,17 @@ func (e *examination) writable(ctx context.Context) {
 		return errUndo
 	})
 	if !errors.Is(err, errUndo) {
-		e.say(name, Failed, "Name the primary server in db, not a replica; the user needs all rights on the tables, and the disk must not be full or read-only.", "the database takes no writes: %v", err)
+		e.say(
+			name, Failed,
+			"Name the primary server in db, not a replica; the user needs all rights on the tables, and the disk must not be full or read-only.",
+			"the database takes no writes: %v", err,
+		)
 		return
 	}
 	e.say(name, Passed, "", "the database takes writes")
 }
 
-// maxClock is how far the clock of a node may be from that of the database.
+// maxClock is the maximum difference between the clocks of a node and the database.
 const maxClock = 2 * time.Second
 
 // clock compares this machine's clock with the database's.
@@ -143,14 +167,46 @@ func (e *examination) clock(ctx context.Context) {
 	case !other:
 		e.say(name, Passed, "", "the database has the clock of this machine")
 	case off.Abs() > maxClock:
-		e.say(name, Failed, "Let both machines follow a time server (chrony or systemd-timesyncd): codes, tokens and webhook signatures carry the time.",
+		e.say(name, Failed,
+			"Let both machines follow a time server (chrony or systemd-timesyncd): codes, tokens and webhook signatures carry the time.",
 			"the clock of the database is %v from this machine's", off)
 	default:
 		e.say(name, Passed, "", "the clock of the database is %v from this machine's", off)
 	}
 }
 
-// key opens everything that is sealed.
+// licenses finds licenses that were refunded but still work.
+func (e *examination) licenses(ctx context.Context) {
+	const name = "refunded licenses"
+	if e.db == nil {
+		e.say(name, Skipped, "", "there is no database to look into")
+		return
+	}
+	list, err := license.Suspects(ctx, e.db, maxSuspects+1)
+	switch {
+	case err != nil:
+		e.say(name, Failed, "", "%v", err)
+	case len(list) == 0:
+		e.say(name, Passed, "", "no license works after its payment was refunded")
+	default:
+		more := ""
+		if len(list) > maxSuspects {
+			list = list[:maxSuspects]
+			more = " and more"
+		}
+		keys := make([]string, len(list))
+		for i, s := range list {
+			keys[i] = s.Key
+		}
+		e.say(name, Warned, "Open Today in the console: it lists them with a button that refunds the free plan change.",
+			"refunded but still working: %s%s", strings.Join(keys, ", "), more)
+	}
+}
+
+// maxSuspects is the maximum number of named licenses.
+const maxSuspects = 20
+
+// key opens all sealed values.
 func (e *examination) key(ctx context.Context) {
 	const name = "secret key"
 	if e.db == nil {
@@ -169,13 +225,17 @@ func (e *examination) key(ctx context.Context) {
 		}
 	}
 	if err != nil {
-		e.say(name, Failed, "Set secret-key to the key that this database was used with; after a replacement, set secret-key-previous and run claviger secret rotate.", "%v", err)
+		e.say(
+			name, Failed,
+			"Set secret-key to the key that this database was used with; after a replacement, set secret-key-previous and run claviger secret rotate.",
+			"%v", err,
+		)
 		return
 	}
 	e.say(name, Passed, "", "it opens everything that is sealed")
 }
 
-// The space of a disk that is too little, and little.
+// Free disk space that is an error, and that is a warning.
 const (
 	fullDisk   = 256 << 20
 	littleDisk = 2 << 30
@@ -195,31 +255,41 @@ func (e *examination) space(context.Context) {
 	case d.Free < fullDisk:
 		e.say(name, Failed, "Free space now: without it nothing is sold.", "%s are free beside the database", free)
 	case d.Free < littleDisk:
-		e.say(name, Warned, "Free space: a backup needs as much again as the database.", "%s are free beside the database", free)
+		e.say(
+			name, Warned, "Free space: a backup needs as much again as the database.",
+			"%s are free beside the database", free,
+		)
 	default:
 		e.say(name, Passed, "", "%s are free beside the database", free)
 	}
 }
 
-// mail goes as far as a mail would, and sends none.
+// mail connects to the mail server without sending an email.
 func (e *examination) mail(ctx context.Context) {
 	const name = "mail"
 	server, ok := e.cfg.Mail.Transport().(*mail.SMTP)
 	switch {
 	case !e.cfg.Mail.Configured():
-		e.say(name, Warned, "Set smtp-url and mail-from.", "no mail server is set: nobody can sign up, and partners are not told of failing webhooks")
+		e.say(
+			name, Warned, "Set smtp-url and mail-from.",
+			"no mail server is set: people cannot sign up, and partners are not told of failing webhooks",
+		)
 	case !ok:
 		e.say(name, Passed, "", "mails are written to a folder")
 	default:
 		if err := server.Try(ctx); err != nil {
-			e.say(name, Failed, "Check host, port, user and password in smtp-url; smtps:// is for TLS from the first byte, smtp:// for STARTTLS.", "%v", err)
+			e.say(
+				name, Failed,
+				"Check host, port, user and password in smtp-url; smtps:// is for TLS from the first byte, smtp:// for STARTTLS.",
+				"%v", err,
+			)
 			return
 		}
 		e.say(name, Passed, "", "the mail server %s answers and lets us in", server.Host)
 	}
 }
 
-// egress reaches the proxy by which webhooks leave.
+// egress connects to the proxy for webhooks.
 func (e *examination) egress(ctx context.Context) {
 	const name = "egress proxy"
 	u := e.cfg.EgressProxy
@@ -232,14 +302,14 @@ func (e *examination) egress(ctx context.Context) {
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
 	if err != nil {
-		e.say(name, Failed, "Start the proxy, or mend egress-proxy: no webhook leaves without it.", "%v", err)
+		e.say(name, Failed, "Start the proxy, or correct egress-proxy: no webhook leaves without it.", "%v", err)
 		return
 	}
 	_ = conn.Close()
 	e.say(name, Passed, "", "the proxy %s takes connections", u.Host)
 }
 
-// proxies looks for a proxy in front that was not declared: the service speaks no TLS.
+// proxies checks for an undeclared proxy in front: the service itself has no TLS.
 func (e *examination) proxies(context.Context) {
 	const name = "proxies"
 	u, err := url.Parse(e.cfg.PublicURL)
@@ -254,8 +324,8 @@ func (e *examination) proxies(context.Context) {
 	}
 }
 
-// files looks at the modes of files that hold secrets or data. It comes first: opening the
-// database mends its mode.
+// files checks the modes of files with secrets or data. It runs first, because opening the database
+// fixes its mode.
 func (e *examination) files(context.Context) {
 	advice := e.cfg.exposed()
 	for _, text := range advice {

@@ -11,15 +11,15 @@ import (
 	"claviger/internal/oauth"
 )
 
-// published is what is read of the published signing keys.
+// published is the decoded part of the published signing keys.
 type published struct {
 	Keys []struct {
 		ID string `json:"kid"`
 	} `json:"keys"`
 }
 
-// address asks for the public URL from here, and compares the signing keys that are
-// published there with those of the database: another install has others.
+// address requests the public URL from here and compares its published signing keys with those of
+// the database: another install has others.
 func (e *examination) address(ctx context.Context) {
 	const name = "public URL"
 	switch {
@@ -32,7 +32,14 @@ func (e *examination) address(ctx context.Context) {
 	}
 	there, err := e.keysAt(ctx, e.cfg.PublicURL+"/openid/jwks")
 	if err != nil {
-		e.say(name, Failed, "Start the service; then check DNS, the certificate and the proxy in front, which must pass on every path.", "%s is not answered from here: %v", e.cfg.PublicURL, err)
+		e.say(
+			name,
+			Failed,
+			"Start the service; then check DNS, the certificate and the proxy in front, which must pass on every path.",
+			"%s is not answered from here: %v",
+			e.cfg.PublicURL,
+			err,
+		)
 		return
 	}
 	ours, err := (&oauth.Keys{DB: e.db, Now: e.cfg.Now}).List(ctx)
@@ -48,7 +55,13 @@ func (e *examination) address(ctx context.Context) {
 			}
 		}
 	}
-	e.say(name, Failed, "Lead public-url to this service: its proxy or DNS names another one.", "%s is answered by a service with another database", e.cfg.PublicURL)
+	e.say(
+		name,
+		Failed,
+		"Lead public-url to this service: its proxy or DNS names another one.",
+		"%s is answered by a service with another database",
+		e.cfg.PublicURL,
+	)
 }
 
 // keysAt reads published signing keys.

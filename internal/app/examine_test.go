@@ -11,11 +11,14 @@ import (
 
 	"claviger/internal/app"
 	"claviger/internal/apptest"
+	"claviger/internal/license"
 	"claviger/internal/mail"
 	"claviger/internal/mail/mailtest"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
 )
 
-// found returns the finding of a check, and the names of those that failed.
+// found returns the finding of a check, and the names of failed checks.
 func found(t *testing.T, cfg app.Config, name string) (app.Finding, []string) {
 	t.Helper()
 	var one app.Finding
@@ -73,7 +76,7 @@ func TestExamine(t *testing.T) {
 	}
 }
 
-// A database that takes no writes is found out, and one that lacks migrations is.
+// TestExamineTheDatabase: a read-only database is detected, and one that lacks migrations.
 func TestExamineTheDatabase(t *testing.T) {
 	h := apptest.New(t)
 	cfg := apptest.Config(t, func(c *app.Config) { c.DB = h.Database })
@@ -88,5 +91,21 @@ func TestExamineTheDatabase(t *testing.T) {
 	at, _, err := h.DB.Clock(t.Context())
 	if err != nil || !at.IsZero() && at.Sub(app.Now()).Abs() > 60e9 {
 		t.Errorf("the database's clock: %v, %v", at, err)
+	}
+}
+
+// TestExamineLicenses: licenses that were refunded but still work are named.
+func TestExamineLicenses(t *testing.T) {
+	h := apptest.New(t)
+	cfg := apptest.Config(t, func(c *app.Config) { c.DB = h.Database })
+	if f, _ := found(t, cfg, "refunded licenses"); f.Result != app.Passed {
+		t.Errorf("there is none: %+v", f)
+	}
+	p, _ := h.Partner("Tide Planner", profile.URLs{})
+	h.Plans(p.ID, 1, partner.Plan{PriceCents: 4900, Currency: "USD"})
+	l := h.Buy(license.Purchase{PartnerID: p.ID, Tier: 1, Quantity: 1})
+	h.Exec(`INSERT INTO refunded_but_working (license_id) SELECT id FROM licenses`)
+	if f, _ := found(t, cfg, "refunded licenses"); f.Result != app.Warned || !strings.Contains(f.Text, l.Key) || !strings.Contains(f.Do, "Today") {
+		t.Errorf("there is one: %+v", f)
 	}
 }

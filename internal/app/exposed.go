@@ -9,12 +9,11 @@ import (
 	"strings"
 )
 
-// exposed names the files of this install that others on the machine can read or
-// write, each in a sentence that says what to do. What is not there yet is made for
-// its owner alone.
+// exposed names the files of this install that other users of the machine can read or write, each
+// in a sentence with advice. Files that do not exist yet will be created for their owner only.
 func (c Config) exposed() []string {
 	if runtime.GOOS == "windows" {
-		return nil // modes do not say there who can read a file
+		return nil // modes do not tell who can read a file there
 	}
 	var advice []string
 	say := func(path, what, mode string) {
@@ -29,7 +28,10 @@ func (c Config) exposed() []string {
 		if abs, err := filepath.Abs(path); err == nil {
 			path = abs
 		}
-		advice = append(advice, fmt.Sprintf("others on this machine can %s %s: %s; run chmod %s %s", can, path, what, mode, path))
+		advice = append(
+			advice,
+			fmt.Sprintf("others on this machine can %s %s: %s; run chmod %s %s", can, path, what, mode, path),
+		)
 	}
 	if _, set := c.SecretFiles["secret-key"]; !set && c.SecretKey == "" {
 		say(c.KeyFile(), "it holds the key that opens every stored secret", "600")
@@ -49,14 +51,14 @@ func (c Config) exposed() []string {
 	return advice
 }
 
-// credential reports whether systemd made the file for this service (LoadCredential). Only
-// the service can read it, though its mode can name a group: by that of an access list.
+// credential reports whether systemd made the file for this service (LoadCredential). Only the
+// service can read it, although its mode may show a group, because of an access list.
 func credential(path string) bool {
 	dir := os.Getenv("CREDENTIALS_DIRECTORY")
 	return dir != "" && filepath.Dir(path) == filepath.Clean(dir)
 }
 
-// access is what a mode lets others than the owner do: read, write, both or "".
+// access returns the rights of a mode for others than the owner: read, write, both or "".
 func access(mode fs.FileMode) string {
 	can := []string{}
 	if mode&0o044 != 0 {

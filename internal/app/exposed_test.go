@@ -13,8 +13,8 @@ import (
 	"claviger/internal/app"
 )
 
-// TestAdviceOnModes: the operator is told of each file with secrets or data that
-// others on the machine can read or write, and what to do.
+// TestAdviceOnModes: the operator is told of each file with secrets or data that others on the
+// machine can read or write, with advice.
 func TestAdviceOnModes(t *testing.T) {
 	const data = ": it holds the data; run chmod 600 "
 	for name, c := range map[string]struct {
@@ -61,11 +61,10 @@ func TestAdviceOnModes(t *testing.T) {
 	}
 }
 
-// TestAdviceOnSecretFiles: a secret that a setting reads from a file is looked at as
-// the key file is.
+// TestAdviceOnSecretFiles: a secret's file is checked like the key file.
 func TestAdviceOnSecretFiles(t *testing.T) {
 	path := write(t, "secret.key", key)
-	if err := os.Chmod(path, 0o644); err != nil { //nolint:gosec // that it is too open is what is tested
+	if err := os.Chmod(path, 0o644); err != nil { //nolint:gosec // tests an open mode
 		t.Fatal(err)
 	}
 	cfg, _, err := app.Load(app.Serve, app.Sources{Flags: map[string]string{"secret-key-file": path, "public-url": "https://licenses.example.com"}})
@@ -79,7 +78,7 @@ func TestAdviceOnSecretFiles(t *testing.T) {
 		t.Errorf("advice (-want +got)\n%s", diff)
 	}
 
-	t.Setenv("CREDENTIALS_DIRECTORY", filepath.Dir(path)) // of systemd, whose access list shows as a group's mode
+	t.Setenv("CREDENTIALS_DIRECTORY", filepath.Dir(path)) // of systemd; its access list shows as a group's mode
 	if diff := cmp.Diff([]string(nil), cfg.Advice()); diff != "" {
 		t.Errorf("advice on a credential (-want +got)\n%s", diff)
 	}

@@ -12,7 +12,7 @@ import (
 	"claviger/internal/validate"
 )
 
-// legalName reads who sells.
+// legalName parses the name of the seller.
 func legalName(c *Config, v string) error {
 	name, err := validate.Name("legal-name", v, 0, 100)
 	if err != nil {
@@ -22,7 +22,7 @@ func legalName(c *Config, v string) error {
 	return nil
 }
 
-// page reads the address of a page that browsers go to; "" is none.
+// page parses the address of a web page; "" is none.
 func page(at func(*Config) *string) func(*Config, string) error {
 	return func(c *Config, v string) error {
 		if v == "" {
@@ -37,12 +37,14 @@ func page(at func(*Config) *string) func(*Config, string) error {
 	}
 }
 
-// supportURL reads where buyers ask.
+// supportURL parses the contact for buyers.
 func supportURL(c *Config, v string) error {
 	email, ok := strings.CutPrefix(strings.TrimSpace(v), "mailto:")
 	if !ok {
 		if page(func(c *Config) *string { return &c.SupportURL })(c, v) != nil {
-			return errors.New("must be the address of a page, such as https://example.com/help, or mailto:help@example.com")
+			return errors.New(
+				"must be the address of a page, such as https://example.com/help, or mailto:help@example.com",
+			)
 		}
 		return nil
 	}
@@ -54,7 +56,7 @@ func supportURL(c *Config, v string) error {
 	return nil
 }
 
-// logo reads the name of a file, and whether its picture can be shown.
+// logo parses a file name and checks that its picture can be shown.
 func logo(c *Config, v string) error {
 	if v == "" {
 		return nil
@@ -74,7 +76,7 @@ func readLogo(file string) (ui.Logo, error) {
 	return ui.ReadLogo(data)
 }
 
-// accent reads a colour, or two.
+// accent parses one or two colours.
 func accent(c *Config, v string) error {
 	if _, err := ui.ParseAccent(v); err != nil {
 		return err
@@ -83,7 +85,7 @@ func accent(c *Config, v string) error {
 	return nil
 }
 
-// imprint says on pages who is behind them.
+// imprint returns the seller's data for pages.
 func (c Config) imprint() (ui.Imprint, error) {
 	i := ui.Imprint{LegalName: c.LegalName, SupportURL: c.SupportURL, TermsURL: c.TermsURL, PrivacyURL: c.PrivacyURL}
 	var err error

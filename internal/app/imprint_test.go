@@ -13,7 +13,7 @@ import (
 	"claviger/internal/app"
 )
 
-// TestImprint: what is set about the marketplace is on its pages.
+// TestImprint: the pages show the settings about the marketplace.
 func TestImprint(t *testing.T) {
 	logo := filepath.Join(t.TempDir(), "logo.png")
 	f, err := os.Create(logo)
@@ -52,7 +52,7 @@ func TestImprint(t *testing.T) {
 	}
 }
 
-// TestWellKnown: what browsers and search engines expect at every site.
+// TestWellKnown: the paths that browsers and search engines expect on every site.
 func TestWellKnown(t *testing.T) {
 	a := serving(t, nil)
 	if text := body(t, a, "/robots.txt", http.StatusOK); !strings.Contains(text, "Disallow: /\n") || !strings.Contains(text, "Allow: /products/\n") {

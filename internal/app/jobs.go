@@ -13,30 +13,29 @@ import (
 	"claviger/internal/bulk"
 	"claviger/internal/job"
 	"claviger/internal/mail"
-	"claviger/internal/partner"
-	"claviger/internal/profile"
-	"claviger/internal/replay"
+	"claviger/internal/redelivery"
 	"claviger/internal/simulator"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
 
-// The jobs that one node at a time runs. The first two are woken when there is
-// something to do.
+// Jobs that run on one node at a time. The first two are woken when there is work.
 const (
-	mailJob    = "mail"
-	linksJob   = "links"
-	replaysJob = "redeliveries"
-	bulkJob    = "bulk acts"
-	outagesJob = "outages"
-	keysJob    = "keys"
-	statsJob   = "statistics"
-	pruningJob = "pruning"
-	answersJob = "pruning of answers"
-	paymentJob = "payments"
+	mailJob         = "mail"
+	linksJob        = "links"
+	redeliveriesJob = "redeliveries"
+	bulkJob         = "bulk acts"
+	outagesJob      = "outages"
+	keysJob         = "keys"
+	statsJob        = "statistics"
+	countJob        = "count of deliveries"
+	pruningJob      = "pruning"
+	answersJob      = "pruning of answers"
+	paymentJob      = "payments"
+	schemaJob       = "schema"
 )
 
-// runLog stores the runs of jobs. A node is called by the name of its machine.
+// runLog stores the runs of jobs. A node has the name of its machine.
 func (a *App) runLog(db *sqldb.DB) *job.Log {
 	host, err := os.Hostname()
 	if err != nil {
@@ -45,24 +44,31 @@ func (a *App) runLog(db *sqldb.DB) *job.Log {
 	return &job.Log{DB: db, Now: a.cfg.Now, Node: host, Log: a.log}
 }
 
-// job runs a job on one node at a time. wake, if it is not nil, makes it look for work.
+// job runs a job on one node at a time. wake, if not nil, makes it look for work.
 func (a *App) job(name string, wake func(), run func(context.Context)) func(context.Context) {
 	return func(ctx context.Context) { a.node.Do(ctx, name, wake, run) }
 }
 
-// Housekeeping is the job that prunes expired rows. It does no harm when two nodes do it
-// at once.
+// Housekeeping is the job that prunes expired rows. Running on two nodes simultaneously is
+// harmless.
 type Housekeeping struct {
-	Prune map[string]func(context.Context) (int64, error) // by what is pruned
-	Every time.Duration                                   // 0 is an hour
-	Quiet bool                                            // what was pruned is not worth a line
+	Prune map[string]func(context.Context) (int64, error) // by kind of row
+	Every time.Duration                                   // 0: an hour
+	Quiet bool                                            // do not log results
 	Log   *slog.Logger
-	Ran   job.Ran // called after each run; nil: not called
+	Ran   job.Ran      // called after each run; nil: not called
+	Clock func() error // called before pruning: an error means that the clock is wrong; nil: no check
 }
 
-// pruners remove what has expired: answers kept for an Idempotency-Key, the record
-// of webhooks, mails, sessions, links and unconfirmed sign-ups, invitations, tokens,
-// replaced keys, and the addresses of clients.
+// housekeeping completes a pruning job.
+func (a *App) housekeeping(h Housekeeping, name string) *Housekeeping {
+	h.Log, h.Ran, h.Clock = a.log, a.runs.Of(name, h.Every), a.node.CheckClock
+	return &h
+}
+
+// pruners delete expired rows: answers stored for an Idempotency-Key, records of webhooks, emails,
+// sessions, links and unconfirmed sign-ups, invitations, tokens, replaced keys, and client
+// addresses.
 func (a *App) pruners() map[string]func(context.Context) (int64, error) {
 	db := a.services.DB
 	return map[string]func(context.Context) (int64, error){
@@ -70,7 +76,7 @@ func (a *App) pruners() map[string]func(context.Context) (int64, error) {
 		"webhook responses": (&webhook.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune,
 		"exports":           a.services.Exports.Prune,
 		"bulk acts":         (&bulk.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune,
-		"redeliveries":      (&replay.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune,
+		"redeliveries":      (&redelivery.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune,
 		"scenario runs":     (&simulator.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune, // and test licenses
 		"mails":             (&mail.Pruner{DB: db, Now: a.cfg.Now}).Prune,
 		"sessions":          (&account.Sessions{DB: db, Now: a.cfg.Now}).Prune,
@@ -89,13 +95,12 @@ func (a *App) pruners() map[string]func(context.Context) (int64, error) {
 	}
 }
 
-// promptPruners remove what must not stay: answers with tokens in them.
+// promptPruners delete rows that must not stay long: answers with tokens.
 func (a *App) promptPruners() map[string]func(context.Context) (int64, error) {
 	return map[string]func(context.Context) (int64, error){"repeatable refreshes": a.services.OAuth.PruneAnswers}
 }
 
-// Run prunes at intervals until ctx ends. A failure is logged
-// and the next one comes all the same.
+// Run prunes at intervals until ctx ends. A failure is logged, and the next run happens as usual.
 func (h *Housekeeping) Run(ctx context.Context) {
 	every := h.Every
 	if every == 0 {
@@ -123,11 +128,16 @@ func (h *Housekeeping) Run(ctx context.Context) {
 	}
 }
 
-// once prunes once and returns how many rows it pruned.
+// once prunes once and returns the number of deleted rows.
 func (h *Housekeeping) once(ctx context.Context) (int64, error) {
 	var sum int64
 	var errs []error
 	for what, prune := range h.Prune {
+		if h.Clock != nil {
+			if err := h.Clock(); err != nil { // rows deleted too early are lost; too late is harmless
+				return sum, errors.Join(append(errs, fmt.Errorf("nothing is pruned: %w", err))...)
+			}
+		}
 		n, err := prune(ctx)
 		sum += n
 		if err != nil {
@@ -135,19 +145,4 @@ func (h *Housekeeping) once(ctx context.Context) (int64, error) {
 		}
 	}
 	return sum, errors.Join(errs...)
-}
-
-// eraseAddress removes what is stored under the email address of somebody who is erased.
-func eraseAddress(ctx context.Context, tx *sqldb.Tx, by audit.Actor, was account.User, at time.Time) error {
-	partner.EraseInvitations(tx, was.Email)
-	return profile.EraseContacts(ctx, tx, by, was.Email, at)
-}
-
-// eraseAndTell is eraseAddress, and tells whoever deleted their own account.
-func (r *Services) eraseAndTell(ctx context.Context, tx *sqldb.Tx, by audit.Actor, was account.User, at time.Time) error {
-	if err := eraseAddress(ctx, tx, by, was, at); err != nil {
-		return err
-	}
-	r.Accounts.TellDeleted(tx, by, was, at)
-	return nil
 }

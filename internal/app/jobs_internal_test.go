@@ -14,13 +14,13 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// posted is what several nodes sent: for each mail, which nodes.
+// posted records which nodes sent each email.
 type posted struct {
 	mu  sync.Mutex
 	all map[string]string
 }
 
-// of is which nodes sent a mail.
+// of returns the nodes that sent an email.
 func (p *posted) of(cause string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,8 +40,8 @@ func (c catcher) Send(_ context.Context, o mail.Outgoing) (bool, error) {
 	return false, nil
 }
 
-// TestJobsRunOnOneNode: the node whose job mail is sends it, at once, whichever node it was
-// written on, and the other does when that one has stopped.
+// TestJobsRunOnOneNode: the owner of the mail job sends an email immediately, whichever node wrote
+// it. When that node has stopped, the other one sends.
 func TestJobsRunOnOneNode(t *testing.T) {
 	url := sqldbtest.URL(t)
 	sent := &posted{all: map[string]string{}}
@@ -80,7 +80,7 @@ func TestJobsRunOnOneNode(t *testing.T) {
 	}
 }
 
-// owner is the node whose job mail is.
+// owner returns the node that owns the mail job.
 func owner(nodes map[string]*App) string {
 	for name, a := range nodes {
 		if a.node.Does(mailJob) {
@@ -101,8 +101,7 @@ func put(t *testing.T, a *App, cause string) {
 	}
 }
 
-// await waits until something is so, for less than the time between two looks of a job that
-// nobody wakes.
+// await waits for a condition, for less time than a job takes between two looks without a wake-up.
 func await(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(14 * time.Second); !so(); time.Sleep(time.Millisecond) {

@@ -20,12 +20,12 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// ErrKey is wrapped by every failure that concerns the installation's secret
-// key, so that nobody takes one for a fault of the database.
+// ErrKey is wrapped by every error about the installation's secret key, to distinguish it from
+// database errors.
 var ErrKey = errors.New("secret key")
 
-// KeyFile is where the secret key is kept when none is set: beside the SQLite
-// file, under its name, or in the current folder when the data is elsewhere.
+// KeyFile returns the path of the secret key if none is set: beside the SQLite file, under its
+// name, or in the current folder if the data is elsewhere.
 func (c Config) KeyFile() string {
 	if c.Postgres() {
 		return "claviger.key"
@@ -33,10 +33,9 @@ func (c Config) KeyFile() string {
 	return strings.TrimSuffix(c.DB, filepath.Ext(c.DB)) + ".key"
 }
 
-// key is the installation's secret key: the one that is set, or the key file's.
-// Only a database that holds nothing sealed yet (fresh) may get a new file;
-// anywhere else a missing file is a lost one, and a new key would leave every
-// stored secret unreadable.
+// key returns the installation's secret key: the configured one, or the key file's. Only a database
+// without sealed values (fresh) may get a new file. Otherwise a missing file is lost, and a new key
+// would leave every stored secret unreadable.
 func (c Config) key(fresh bool) (raw []byte, made bool, err error) {
 	if c.SecretKey != "" {
 		raw, err = parseKey(c.SecretKey)
@@ -47,7 +46,8 @@ func (c Config) key(fresh bool) (raw []byte, made bool, err error) {
 	}
 	if c.Postgres() && !c.Local() {
 		return nil, false, fmt.Errorf("%w: not set; every node of a PostgreSQL install needs the same one: "+
-			"make it once with openssl rand -hex 32 and set secret-key (CLAVIGER_SECRET_KEY, or CLAVIGER_SECRET_KEY_FILE for a file that holds it)", ErrKey)
+			"make it once with openssl rand -hex 32 and set secret-key (CLAVIGER_SECRET_KEY, or "+
+			"CLAVIGER_SECRET_KEY_FILE for a file that holds it)", ErrKey)
 	}
 	path := c.KeyFile()
 	raw, err = readKey(path)
@@ -55,7 +55,12 @@ func (c Config) key(fresh bool) (raw []byte, made bool, err error) {
 		return raw, false, err
 	}
 	if !fresh {
-		return nil, false, fmt.Errorf("%w: the database holds sealed secrets and %s is missing; restore it from a backup, or set secret-key to what it held", ErrKey, path)
+		return nil, false, fmt.Errorf(
+			"%w: the database holds sealed secrets and %s is missing; restore it from a backup, or set secret-key "+
+				"to what it held",
+			ErrKey,
+			path,
+		)
 	}
 	if err := makeKey(path); err != nil {
 		return nil, false, fmt.Errorf("%w: make the key file: %w", ErrKey, err)
@@ -77,15 +82,14 @@ func readKey(path string) ([]byte, error) {
 	return raw, nil
 }
 
-// makeKey writes a new key file that only its owner can read. It appears under
-// its name whole or not at all, and when two processes make it at once the
-// first one's stays.
+// makeKey writes a new key file that only its owner can read. It appears complete or not at all. If
+// two processes make it simultaneously, the first one's stays.
 func makeKey(path string) error {
 	temp, err := os.CreateTemp(filepath.Dir(path), ".claviger-key-*") // mode 0600
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp.Name()) //nolint:errcheck // What is left of it harms nobody.
+	defer os.Remove(temp.Name()) //nolint:errcheck // a leftover is harmless
 	_, err = temp.WriteString(secret.Make("") + "\n")
 	err = errors.Join(err, temp.Sync(), temp.Close())
 	if err != nil {
@@ -97,12 +101,16 @@ func makeKey(path string) error {
 	return nil
 }
 
-// sealed are the columns of all sealed values.
+// sealed lists the columns of all sealed values.
 func sealed() []sealing.Column {
-	return slices.Concat([]sealing.Column{sealing.Pepper(), partner.Sealed(), account.Sealed()}, oauth.Sealed(), mail.Sealed())
+	return slices.Concat(
+		[]sealing.Column{sealing.Pepper(), partner.Sealed(), account.Sealed()},
+		oauth.Sealed(),
+		mail.Sealed(),
+	)
 }
 
-// box makes what seals and opens, from the keys that are set; see key.
+// box creates the sealer from the configured keys; see key.
 func (c Config) box(fresh bool) (box *secret.Sealer, made bool, err error) {
 	raw, made, err := c.key(fresh)
 	if err != nil {
@@ -122,8 +130,8 @@ func (c Config) box(fresh bool) (box *secret.Sealer, made bool, err error) {
 	return box, made, nil
 }
 
-// sealer makes what seals and opens secrets, from the keys that the data was sealed with.
-// A key that is missing is found out here rather than at the first webhook.
+// sealer creates the sealer from the keys that the data was sealed with. A missing key is detected
+// here, not at the first webhook.
 func (a *App) sealer(ctx context.Context, db *sqldb.DB) (*secret.Sealer, error) {
 	fresh, err := sealing.Empty(ctx, db, sealed()...)
 	if err != nil {
@@ -134,16 +142,21 @@ func (a *App) sealer(ctx context.Context, db *sqldb.DB) (*secret.Sealer, error) 
 		return nil, err
 	}
 	if made {
-		a.log.Info("created the secret key of this install; store a copy apart from the database's backups", "file", a.cfg.KeyFile())
+		a.log.Info(
+			"created the secret key of this install; store a copy apart from the database's backups",
+			"file",
+			a.cfg.KeyFile(),
+		)
 	}
 	if err := sealing.Check(ctx, db, box, sealed()...); err != nil {
 		return nil, fmt.Errorf("%w: it does not open what is stored (%w); is it the key of another install? "+
-			"If the key was replaced, set secret-key-previous to the one before and run claviger secret rotate", ErrKey, err)
+			"If the key was replaced, set secret-key-previous to the one before and run claviger secret rotate", ErrKey,
+			err)
 	}
 	return a.pepper(ctx, db, box)
 }
 
-// pepper gives a Sealer the pepper that is stored. An install that has none stores what was
+// pepper adds the stored pepper to a Sealer. An install without one stores the value that was
 // derived from its key until now.
 func (a *App) pepper(ctx context.Context, db *sqldb.DB, box *secret.Sealer) (*secret.Sealer, error) {
 	with, err := sealing.WithPepper(ctx, db, box)
@@ -151,7 +164,11 @@ func (a *App) pepper(ctx context.Context, db *sqldb.DB, box *secret.Sealer) (*se
 		return with, err
 	}
 	if a.cfg.PreviousKey != "" {
-		return nil, fmt.Errorf("%w: secret-key-previous is set, and this version has not run with one key yet; start it once with the key that was in use and without secret-key-previous", ErrKey)
+		return nil, fmt.Errorf(
+			"%w: secret-key-previous is set, and this version has not run with one key yet; start it once with the "+
+				"key that was in use and without secret-key-previous",
+			ErrKey,
+		)
 	}
 	if err := sealing.StorePepper(ctx, db, box, a.cfg.Now()); err != nil {
 		return nil, err
@@ -159,9 +176,15 @@ func (a *App) pepper(ctx context.Context, db *sqldb.DB, box *secret.Sealer) (*se
 	return sealing.WithPepper(ctx, db, box)
 }
 
-// Reseal seals everything with the secret key that is set, for a command; done is told how
-// far it is. It returns how many values were sealed anew.
-func Reseal(ctx context.Context, db *sqldb.DB, cfg Config, by audit.Actor, done func(what string, seen, changed int)) (total int, err error) {
+// Reseal seals all values with the configured secret key, for a command; done reports progress. It
+// returns the number of resealed values.
+func Reseal(
+	ctx context.Context,
+	db *sqldb.DB,
+	cfg Config,
+	by audit.Actor,
+	done func(what string, seen, changed int),
+) (total int, err error) {
 	a := newApp(cfg)
 	box, err := a.sealer(ctx, db)
 	if err != nil {

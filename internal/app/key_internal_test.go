@@ -53,7 +53,7 @@ func TestKeyIsMadeOnce(t *testing.T) {
 	}
 }
 
-// TestKeyRace starts many at once on the same folder: they agree on one key.
+// TestKeyRace: simultaneous starts in the same folder agree on one key.
 func TestKeyRace(t *testing.T) {
 	cfg := Config{DB: filepath.Join(t.TempDir(), "claviger.db")}
 	keys := make([][]byte, 16)
@@ -121,7 +121,7 @@ func TestParseKey(t *testing.T) {
 	}
 }
 
-// TestHousekeepingRound stores two outcomes, of which one has expired.
+// TestHousekeepingRound stores two outcomes, one of them expired.
 func TestHousekeepingRound(t *testing.T) {
 	db := sqldbtest.Open(t)
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {

@@ -16,41 +16,41 @@ import (
 	"claviger/internal/validate"
 )
 
-// prefix begins the name of every variable that is ours.
+// prefix is the prefix of our environment variables.
 const prefix = "CLAVIGER_"
 
-// foreign are variables with our prefix that are not settings: the
-// configuration file's own name, those of the client commands and of the tests.
+// foreign are variables with our prefix that are not settings: the configuration file's name, and
+// those of client commands and tests.
 var foreign = []string{
-	prefix + "CONFIG", prefix + "URL", prefix + "API_KEY", prefix + "OPERATOR_TOKEN", prefix + "WEBHOOK_SECRET", prefix + "CLIENT_SECRET", prefix + "TEST_POSTGRES", prefix + "PG_DURABLE",
+	prefix + "CONFIG", prefix + "URL", prefix + "API_KEY", prefix + "OPERATOR_TOKEN", prefix + "WEBHOOK_SECRET",
+	prefix + "CLIENT_SECRET", prefix + "TEST_POSTGRES", prefix + "PG_DURABLE",
 	prefix + "CHAOS_ROUNDS", prefix + "SCREENSHOTS",
 }
 
-// Sources is where settings come from; the first one that has a setting wins:
-// flags, environment, file, default. An empty value counts as not given.
+// Sources are the sources of settings. The first one that has a setting wins: flags, environment,
+// file, default. An empty value counts as missing.
 type Sources struct {
 	Flags   map[string]string // by the setting's name, or name-file for a secret
 	Environ []string          // as os.Environ gives it
 	File    string            // path of a TOML file; "" is CLAVIGER_CONFIG, or none
 
-	// StripeSetup says that the webhook secret is about to be made, and may be missing.
+	// StripeSetup means that the webhook secret is about to be created and may be missing.
 	StripeSetup bool
 }
 
-// Origin is one setting as it is in force: what it is, in a form that may be
-// printed, and where it came from.
+// Origin is the current value of a setting in printable form, and its source.
 type Origin struct {
 	Name, Shown, From string
 }
 
-// layer is one source, read: values by name, and how to speak of one.
+// layer is a parsed source: values by name, and their description in messages.
 type layer struct {
 	values map[string]string
 	named  func(string) string
 }
 
-// Load reads the configuration of a mode. Its error names every mistake, not
-// only the first; the origins are there as far as they are known.
+// Load reads the configuration of a mode. Its error names every mistake, not only the first. The
+// origins are returned as far as they are known.
 func Load(mode Mode, src Sources) (Config, []Origin, error) {
 	table := Settings(mode)
 	environment, environErr := fromEnviron(src.Environ)
@@ -85,7 +85,7 @@ func Load(mode Mode, src Sources) (Config, []Origin, error) {
 	return cfg, origins, errors.Join(mistakes...)
 }
 
-// noteFile notes that a setting was read from a file of its own.
+// noteFile records that a setting was read from its own file.
 func (c *Config) noteFile(setting, path string) {
 	if path == "" {
 		return
@@ -96,7 +96,7 @@ func (c *Config) noteFile(setting, path string) {
 	c.SecretFiles[setting] = path
 }
 
-// Defaults is the configuration of a mode when nothing is set.
+// Defaults returns the default configuration of a mode.
 func Defaults(mode Mode) Config {
 	cfg, _, err := Load(mode, Sources{})
 	if err != nil {
@@ -105,20 +105,21 @@ func Defaults(mode Mode) Config {
 	return cfg
 }
 
-// found is the value of a setting and where it came from; file is the one that held
-// it, if it has one of its own.
+// found is the value of a setting and its source; file is set if it was read from its own file.
 type found struct{ value, from, file string }
 
-// find takes the value from the first layer that has it.
+// find returns the value from the first layer that has it.
 func (s Setting) find(layers []layer) (found, error) {
 	for _, l := range layers {
-		value, path := l.values[s.Name], ""
+		value := l.values[s.Name]
+		path := ""
 		if s.Secret {
 			path = l.values[s.Name+"-file"]
 		}
 		switch {
 		case value != "" && path != "":
-			return found{from: l.named(s.Name)}, fmt.Errorf("%s and %s are both set; set one of them", l.named(s.Name), l.named(s.Name+"-file"))
+			of := l.named(s.Name)
+			return found{from: of}, fmt.Errorf("%s and %s are both set; set one of them", of, l.named(s.Name+"-file"))
 		case value != "":
 			return found{value: value, from: l.named(s.Name)}, nil
 		case path != "":
@@ -132,8 +133,8 @@ func (s Setting) find(layers []layer) (found, error) {
 	return found{value: s.Default, from: "default"}, nil
 }
 
-// readSecret reads a value kept in a file of its own. Nobody's secret is long
-// or binary, so such a file was named by mistake.
+// readSecret reads a value from its own file. Secrets are short text; any other file was named by
+// mistake.
 func readSecret(path string) (string, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -149,8 +150,8 @@ func readSecret(path string) (string, error) {
 	return value, nil
 }
 
-// names are the names under which a file or a flag can give a setting, of
-// either mode: an environment or a file shared by both commands is no mistake.
+// names returns the names of settings in files and flags, for both modes: both commands may share
+// an environment or a file.
 func names() []string {
 	var all []string
 	for _, s := range settings {
@@ -162,12 +163,12 @@ func names() []string {
 	return all
 }
 
-// variable is the name of a setting in the environment.
+// variable returns the environment variable of a setting.
 func variable(name string) string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
-// fromEnviron picks our variables and refuses those that set nothing.
+// fromEnviron reads our variables and refuses unknown ones.
 func fromEnviron(environ []string) (layer, error) {
 	known := map[string]string{}
 	for _, name := range names() {
@@ -189,13 +190,13 @@ func fromEnviron(environ []string) (layer, error) {
 	return l, errors.Join(mistakes...)
 }
 
-// linked reports whether Kubernetes made the variable for a service named
-// claviger; it does so unasked, in every pod of the namespace.
+// linked reports whether Kubernetes made the variable for a service named claviger, as it does in
+// every pod of the namespace.
 func linked(key string) bool {
 	return strings.HasPrefix(key, prefix+"SERVICE_") || key == prefix+"PORT" || strings.HasPrefix(key, prefix+"PORT_")
 }
 
-// lookup is the value of a variable, or "".
+// lookup returns the value of a variable, or "".
 func lookup(environ []string, key string) string {
 	for _, line := range environ {
 		if name, value, _ := strings.Cut(line, "="); name == key {
@@ -205,7 +206,7 @@ func lookup(environ []string, key string) string {
 	return ""
 }
 
-// fromFile reads a TOML file of settings; no path is an empty one.
+// fromFile reads a TOML file of settings; an empty path is an empty file.
 func fromFile(path string) (layer, error) {
 	base := filepath.Base(path)
 	l := layer{map[string]string{}, func(name string) string { return name + " in " + base }}
@@ -227,7 +228,10 @@ func fromFile(path string) (layer, error) {
 	var mistakes []error
 	for _, key := range slices.Sorted(maps.Keys(entries)) {
 		if !slices.Contains(names(), key) {
-			mistakes = append(mistakes, fmt.Errorf("unknown setting %s in %s%s", key, base, suggest(key, strings.ToLower)))
+			mistakes = append(
+				mistakes,
+				fmt.Errorf("unknown setting %s in %s%s", key, base, suggest(key, strings.ToLower)),
+			)
 			continue
 		}
 		value, err := plain(entries[key])
@@ -240,7 +244,7 @@ func fromFile(path string) (layer, error) {
 	return l, errors.Join(mistakes...)
 }
 
-// plain is a TOML value as it would be written on a command line.
+// plain formats a TOML value as on a command line.
 func plain(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
@@ -264,8 +268,7 @@ func plain(v any) (string, error) {
 	}
 }
 
-// suggest names the setting that was probably meant, if one is near, in the
-// form of its source.
+// suggest names the nearest setting, if any, in the form of its source.
 func suggest(wrong string, form func(string) string) string {
 	near := validate.Nearest(strings.TrimPrefix(wrong, prefix), names())
 	if near == "" {

@@ -17,9 +17,10 @@ import (
 	"claviger/internal/app"
 	"claviger/internal/httpd"
 	"claviger/internal/notice"
+	"claviger/internal/ui"
 )
 
-// write puts text into a file of its own and returns its path.
+// write writes text to a new file and returns its path.
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -29,11 +30,11 @@ func write(t *testing.T, name, text string) string {
 	return path
 }
 
-// folder makes a folder with that mode.
+// folder makes a folder with this mode.
 func folder(t *testing.T, mode fs.FileMode) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Chmod(dir, mode); err != nil { //nolint:gosec // that it is too open is what is tested
+	if err := os.Chmod(dir, mode); err != nil { //nolint:gosec // tests an open mode
 		t.Fatal(err)
 	}
 	return dir
@@ -42,7 +43,7 @@ func folder(t *testing.T, mode fs.FileMode) string {
 func TestDefaults(t *testing.T) {
 	serve := app.Config{
 		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:9090", DB: "claviger.db",
-		RateLimit: 600, LogLevel: slog.LevelInfo, LogFormat: app.JSON, RequireSecondFactor: account.RequireAdmins, ShutdownTimeout: 15 * time.Second, Migrate: true,
+		RateLimit: 600, LogLevel: slog.LevelInfo, LogFormat: app.JSON, RequireSecondFactor: account.RequireOperators, StaffLife: 12 * time.Hour, StaffIdle: time.Hour, ShutdownTimeout: 15 * time.Second, Migrate: true,
 		Name: "Claviger", CodeLife: 10 * time.Minute, AccessLife: time.Hour, RefreshLife: 30 * 24 * time.Hour,
 		ParkAfter: time.Hour, ProbeEvery: 5 * time.Minute, MailBuyers: notice.Shop, KeepResponses: 400 * 24 * time.Hour,
 		SupersedeAfter: 10 * time.Minute, SupersedeAttempts: 4, WebhookConcurrency: 256,
@@ -56,7 +57,8 @@ func TestDefaults(t *testing.T) {
 	}
 	dev := serve
 	dev.AdminAddr, dev.DB, dev.RateLimit, dev.LogFormat, dev.AllowPrivateTargets = "", "", 0, app.Short, true
-	dev.RequireSecondFactor = account.RequireNone
+	dev.DrainDelay = new(time.Duration)
+	dev.RequireSecondFactor, dev.StaffLife, dev.StaffIdle = account.RequireNone, ui.SessionLife, ui.SessionIdle
 	if diff := cmp.Diff(dev, app.Defaults(app.Dev), cmpopts.IgnoreFields(app.Config{}, "Origins")); diff != "" {
 		t.Errorf("dev (-want +got):\n%s", diff)
 	}
@@ -161,6 +163,7 @@ func TestMistakes(t *testing.T) {
 		"format":                {flag("log-format", "xml"), []string{"json or text"}},
 		"boolean":               {flag("migrate", "perhaps"), []string{"true or false"}},
 		"duration":              {flag("shutdown-timeout", "15"), []string{"a duration such as 15s"}},
+		"delay":                 {flag("drain-delay", "-1s"), []string{"a duration such as 5s", "from 0s"}},
 		"retry":                 {flag("retry", "5s,soon"), []string{`"soon" is not a wait`}},
 		"retry backwards":       {flag("retry", "-5s"), []string{`"-5s" is not a wait`}},
 		"retry of commas":       {flag("retry", ",,"), []string{"1 to 99 waits"}},
@@ -266,8 +269,8 @@ func TestMarkdownHasEverySetting(t *testing.T) {
 	}
 }
 
-// TestStripeNeedsBoth: a key without the secret that proves what Stripe says, and the other
-// way round, do not start; neither does what is no key.
+// TestStripeNeedsBoth: the service does not start with only one of the key and the webhook secret,
+// nor with a malformed key.
 func TestStripeNeedsBoth(t *testing.T) {
 	for name, c := range map[string]struct{ key, secret, want string }{
 		"neither":          {"", "", ""},
@@ -287,8 +290,7 @@ func TestStripeNeedsBoth(t *testing.T) {
 	}
 }
 
-// TestShortLog: the short lines are those of dev; a service for others must not write a log
-// without its facts.
+// TestShortLog: only dev has short lines; a production log needs its facts.
 func TestShortLog(t *testing.T) {
 	short := app.Sources{Flags: map[string]string{"log-format": "short"}}
 	if _, _, err := app.Load(app.Serve, short); err == nil || !strings.Contains(err.Error(), "log-format short is for claviger dev; use json or text") {

@@ -13,7 +13,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// lines is a log that can be waited on.
+// lines is a log that tests can wait on.
 type lines struct {
 	mu   sync.Mutex
 	all  []string
@@ -46,7 +46,7 @@ func (l *lines) await(text string) {
 	}
 }
 
-// TestNodeThatCannotSendIsNotReady asks the whole program.
+// TestNodeThatCannotSendIsNotReady checks the whole program.
 func TestNodeThatCannotSendIsNotReady(t *testing.T) {
 	if sqldbtest.Postgres() {
 		t.Skip("nodes on PostgreSQL need no lock")
@@ -77,7 +77,7 @@ func TestNodeThatCannotSendIsNotReady(t *testing.T) {
 	}
 }
 
-// TestSecondProcessIsReady: one that leaves the sending to another serves requests.
+// TestSecondProcessIsReady: a process that leaves the sending to another serves requests.
 func TestSecondProcessIsReady(t *testing.T) {
 	if sqldbtest.Postgres() {
 		t.Skip("nodes on PostgreSQL need no lock")

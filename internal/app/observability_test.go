@@ -22,7 +22,7 @@ import (
 	"claviger/internal/profile"
 )
 
-// scraped are the metrics of an install in which something happened.
+// scraped returns the metrics of an install with some activity.
 func scraped(t *testing.T) string {
 	t.Helper()
 	application := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -33,9 +33,12 @@ func scraped(t *testing.T) string {
 	h.Buy(license.Purchase{PartnerID: p.ID, Tier: 1, Quantity: 1, Buyer: &account.Person{Email: "ann@example.com"}})
 	h.Logged.Attempts().Next(t)
 	apptest.Send(t, http.DefaultClient, http.MethodGet, "http://"+h.App.Addr()+"/openid/jwks", "")
-	for { // until a job has run
+	// These metrics exist once their job has run.
+	late := []string{"\nclaviger_job_last_success_timestamp_seconds{", "\nclaviger_webhook_deliveries{"}
+	for {
 		metrics := apptest.Send(t, http.DefaultClient, http.MethodGet, "http://"+h.App.AdminAddr()+"/metrics", "").Body
-		if strings.Contains(metrics, "\nclaviger_job_last_success_timestamp_seconds{") {
+		missing := func(name string) bool { return !strings.Contains(metrics, name) }
+		if !slices.ContainsFunc(late, missing) {
 			return metrics
 		}
 	}
@@ -54,7 +57,7 @@ type rules struct {
 	}
 }
 
-// dashboard is what is read of the dashboard.
+// dashboard is the decoded part of the dashboard.
 type dashboard struct {
 	Panels []struct {
 		Title   string
@@ -68,7 +71,7 @@ var (
 	selector   = regexp.MustCompile(`\b((?:claviger)_[a-z_]+)\{([a-z]+)="([^"]+)"\}`)
 )
 
-// Alerts and dashboard ask for metrics that there are, by labels that they have.
+// TestAlertsAndDashboard: alerts and dashboard use existing metrics and labels.
 func TestAlertsAndDashboard(t *testing.T) {
 	metrics := scraped(t)
 	ask := func(where, expr string) {
@@ -121,7 +124,7 @@ func read[T any](t *testing.T, file string, unmarshal func([]byte, any) error) (
 	return v
 }
 
-// Prometheus reads the rules, where its tool is installed.
+// TestAlertsAreRules: Prometheus accepts the rules; skipped if its tool is not installed.
 func TestAlertsAreRules(t *testing.T) {
 	tool, err := exec.LookPath("promtool")
 	if err != nil {

@@ -17,17 +17,16 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// paid is a purchase, and what its receipt prints.
+// paid is a purchase with its receipt's text.
 type paid struct {
 	units    int64
 	currency string
 	printed  string
-	smallest int64 // what was paid, in the smallest unit of the currency
+	smallest int64 // the paid amount in the currency's smallest unit
 	id       int64
 }
 
-// sellOld stores purchases of a user as a program before migration 0051 did, which counted
-// hundredths in every currency.
+// sellOld stores purchases of a user as before migration 0051, with hundredths in every currency.
 func sellOld(t *testing.T, url string, list []paid) *sqldb.DB {
 	t.Helper()
 	db := sqldbtest.OpenWith(t, url, sqldb.Options{})
@@ -67,9 +66,8 @@ func sellOld(t *testing.T, url string, list []paid) *sqldb.DB {
 	return db
 }
 
-// TestOldAmounts: after an upgrade over migration 0051, receipts from before it print what
-// they printed, and new ones print the digits of their currency. What programs read has the
-// smallest unit of the currency for both.
+// TestOldAmounts: after migration 0051, older receipts print the same text, and new ones the digits
+// of their currency. APIs return the currency's smallest unit for both.
 func TestOldAmounts(t *testing.T) {
 	old := []paid{
 		{units: 590000, currency: "JPY", printed: "5,900.00 JPY", smallest: 5900},
@@ -108,8 +106,8 @@ func TestOldAmounts(t *testing.T) {
 	wantPrograms(h, b, all)
 }
 
-// wantPrograms checks what programs read of purchases: the operator's list as JSON and as
-// CSV, and the buyer's own data.
+// wantPrograms checks purchases in the APIs: the operator's list as JSON and CSV, and the buyer's
+// own data.
 func wantPrograms(h *apptest.Harness, b *pagetest.Browser, all []paid) {
 	h.Helper()
 	token := "Authorization: Bearer " + h.Token("reads", account.Read)

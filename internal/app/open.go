@@ -9,35 +9,35 @@ import (
 	"strings"
 	"time"
 
+	"claviger/internal/cluster"
 	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/dbcopy"
 )
 
-// ErrUnreachable is wrapped by a failure to open the database: the settings
-// may be right and the database away.
+// ErrUnreachable is wrapped by a failure to open the database: the settings may be right and the
+// database down.
 var ErrUnreachable = errors.New("the database cannot be opened")
 
-// Now is the time of everything the service writes: UTC, in whole microseconds,
-// which is what both databases and the wire keep.
+// Now returns the time for everything that the service writes: UTC in whole microseconds, the
+// precision of both databases and of the wire.
 func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// Open opens the database and leaves its schema as it is. An SQLite file that
-// is not there is made.
+// Open opens the database without migrating it. It creates a missing SQLite file.
 func Open(ctx context.Context, cfg Config) (*sqldb.DB, error) { return openUnmarked(ctx, cfg, false) }
 
-// OpenExisting is Open for a database that must be there: an SQLite file that is
-// missing is not made.
+// OpenExisting is Open for a database that must exist: it does not create an SQLite file.
 func OpenExisting(ctx context.Context, cfg Config) (*sqldb.DB, error) {
 	return openUnmarked(ctx, cfg, true)
 }
 
-// openUnmarked refuses a database whose data is being copied or was moved: its service and
-// that of the other would both send.
+// openUnmarked refuses a database that is being copied or was moved: the services on both databases
+// would send.
 func openUnmarked(ctx context.Context, cfg Config, mustExist bool) (*sqldb.DB, error) {
 	db, err := open(ctx, cfg, mustExist)
 	if err != nil {
 		return nil, err
 	}
-	mark, err := db.Marked(ctx)
+	mark, err := dbcopy.Marked(ctx, db)
 	if err == nil && mark != nil {
 		err = mark
 	}
@@ -58,17 +58,19 @@ func open(ctx context.Context, cfg Config, mustExist bool) (*sqldb.DB, error) {
 	return db, nil
 }
 
-// noDatabase says where there is no database of ours.
+// noDatabase returns the error for a missing database.
 func noDatabase(cfg Config) error {
-	form := "%w: there is no database at %s; name yours with --db or CLAVIGER_DB, or make one there with claviger serve or claviger migrate"
+	form := "%w: there is no database at %s; name yours with --db or CLAVIGER_DB, or make one there with claviger " +
+		"serve or claviger migrate"
 	if cfg.Postgres() {
-		form = "%w: %s has no data of this program; name yours with --db or CLAVIGER_DB, or prepare this one with claviger serve or claviger migrate"
+		form = "%w: %s has no data of this program; name yours with --db or CLAVIGER_DB, or prepare this one with " +
+			"claviger serve or claviger migrate"
 	}
 	return fmt.Errorf(form, ErrUnreachable, fullDB(cfg))
 }
 
-// fullDB is how people are told where a database is: a file by its whole path, since the
-// folder that a command was typed in is the usual mistake.
+// fullDB returns the database's location for messages. A file has its absolute path, because the
+// wrong folder is the usual mistake.
 func fullDB(cfg Config) string {
 	if abs, err := filepath.Abs(cfg.DB); err == nil && !cfg.Postgres() {
 		return abs
@@ -76,8 +78,7 @@ func fullDB(cfg Config) string {
 	return shownDB(cfg.DB)
 }
 
-// OpenCurrent is OpenExisting for a command that reads data: the schema must be
-// there, and up to date.
+// OpenCurrent is OpenExisting for a command that reads data: the schema must exist and be current.
 func OpenCurrent(ctx context.Context, cfg Config) (*sqldb.DB, error) {
 	db, err := OpenExisting(ctx, cfg)
 	if err != nil {
@@ -89,8 +90,7 @@ func OpenCurrent(ctx context.Context, cfg Config) (*sqldb.DB, error) {
 	return db, nil
 }
 
-// usable says whether a database is one of ours, and whether its schema is what this
-// program needs.
+// usable checks that a database is one of ours and has the schema of this program.
 func usable(ctx context.Context, db *sqldb.DB, cfg Config) error {
 	ours, err := db.Migrated(ctx)
 	switch {
@@ -99,14 +99,15 @@ func usable(ctx context.Context, db *sqldb.DB, cfg Config) error {
 	case !ours:
 		return noDatabase(cfg)
 	}
-	if err := current(ctx, db); err != nil {
+	err = current(ctx, db)
+	if err != nil && !errors.Is(err, sqldb.ErrTooNew) {
 		return fmt.Errorf("%w; run claviger migrate first", err)
 	}
-	return nil
+	return err
 }
 
-// OpenMigrated is Open for a database that is to be used: its schema is
-// brought up to date, or, where the configuration forbids that, must be.
+// OpenMigrated is Open for a database to use: it migrates the schema. If the configuration forbids
+// that, the schema must be current.
 func OpenMigrated(ctx context.Context, cfg Config) (*sqldb.DB, error) {
 	db, err := Open(ctx, cfg)
 	if err != nil {
@@ -118,35 +119,65 @@ func OpenMigrated(ctx context.Context, cfg Config) (*sqldb.DB, error) {
 	return db, nil
 }
 
-// migrate brings the schema up to date, or refuses to go on without that.
+// migrate migrates the schema, or fails if that is needed but not allowed.
 func migrate(ctx context.Context, db *sqldb.DB, cfg Config) error {
-	if cfg.Migrate {
-		applied, err := db.Migrate(ctx)
-		if err != nil {
-			return fmt.Errorf("bring the schema up to date: %w", err)
-		}
-		if len(applied) > 0 && cfg.Log != nil {
-			cfg.Log.Info("brought the database's schema up to date", "applied", strings.Join(applied, " "))
-		}
-		return nil
+	schema, err := db.Schema(ctx)
+	if err == nil {
+		err = schema.TooNew()
 	}
-	if err := current(ctx, db); err != nil {
-		return fmt.Errorf("%w; the setting migrate is false, so run claviger migrate first", err)
+	if err != nil || len(schema.Pending) == 0 {
+		return err
+	}
+	if !cfg.Migrate {
+		return fmt.Errorf("%w; the setting migrate is false, so run claviger migrate first", schema.Current())
+	}
+	applied, err := Migrate(ctx, db)
+	if len(applied) > 0 && cfg.Log != nil {
+		cfg.Log.Info("brought the database's schema up to date", "applied", strings.Join(applied, " "))
+	}
+	if err != nil {
+		return fmt.Errorf("bring the schema up to date: %w", err)
 	}
 	return nil
 }
 
-// current says whether the schema is what this program needs.
-func current(ctx context.Context, db *sqldb.DB) error {
-	pending, err := db.Pending(ctx)
+// Migrate applies the missing migrations, except contracting ones. Those from before 1.0.0 are
+// refused while nodes run, because every sale on such a node would fail.
+func Migrate(ctx context.Context, db *sqldb.DB) ([]string, error) {
+	schema, err := db.Schema(ctx)
+	if err == nil {
+		err = schema.TooNew()
+	}
+	if err == nil && schema.Stop {
+		err = stopped(ctx, db)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return db.Migrate(ctx)
+}
+
+// stopped returns an error while nodes run.
+func stopped(ctx context.Context, db *sqldb.DB) error {
+	holder, err := db.Holder(ctx)
 	if err != nil {
 		return err
 	}
-	if len(pending) > 0 {
-		return fmt.Errorf("the schema is not up to date: %s", strings.Join(pending, ", "))
+	n, err := cluster.Running(ctx, db)
+	if err != nil || n == 0 && holder != sqldb.Others {
+		return err
 	}
-	return nil
+	return errors.New("the service runs on this database with a version before 1.0.0, which fails on the new schema; stop all of its nodes first")
 }
 
-// shownDB is the database's address without its password.
+// current checks that the schema is current, and that this version may run on it.
+func current(ctx context.Context, db *sqldb.DB) error {
+	schema, err := db.Schema(ctx)
+	if err != nil {
+		return err
+	}
+	return schema.Current()
+}
+
+// shownDB returns the database's address without its password.
 func shownDB(db string) string { return Setting{Name: "db", Secret: true}.Show(db) }

@@ -9,8 +9,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// A database without our tables is not opened for a command that reads; on PostgreSQL it
-// is there all the same.
+// TestADatabaseWithoutData: a command that reads does not open a database without our tables. On
+// PostgreSQL such a database may exist.
 func TestADatabaseWithoutData(t *testing.T) {
 	cfg := app.Defaults(app.Serve)
 	cfg.DB = sqldbtest.Empty(t)

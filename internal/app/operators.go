@@ -10,11 +10,11 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// AddOperator makes somebody an admin of the marketplace, for a command that works on the
-// database without an App; see account.Book. Who loses a second factor by it is told by
-// mail, which needs the secret key; a running service sends it.
+// AddOperator makes a person an admin of the marketplace, for a command that uses the database
+// without an App; see account.Store. People who lose a second factor are told by email, which needs
+// the secret key; a running service sends it.
 func AddOperator(ctx context.Context, db *sqldb.DB, cfg Config, by audit.Actor, email string) (account.Added, error) {
-	b := &account.Book{DB: db, Now: Now, PublicURL: cfg.URL(), Marketplace: cfg.Name}
+	b := &account.Store{DB: db, Now: Now, PublicURL: cfg.URL(), Marketplace: cfg.Name}
 	known, _, err := b.List(ctx, account.Filter{Email: email}, paging.First())
 	if err != nil {
 		return account.Added{}, err

@@ -15,9 +15,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestAddOperatorTells: an operator whose second factors are removed from the command line
-// is told by a mail that the service can send, their sessions end, and the audit says so.
-// Who loses nothing is told nothing.
+// TestAddOperatorTells: when a command removes an operator's second factors, the operator gets an
+// email, their sessions end, and it is audited. Without a loss there is no email.
 func TestAddOperatorTells(t *testing.T) {
 	cfg := config(t)
 	cfg.Name, cfg.PublicURL = "Bazaar", "https://market.example"
@@ -26,7 +25,7 @@ func TestAddOperatorTells(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	by, book := audit.System("claviger operator"), &account.Book{DB: db, Now: app.Now, Sealer: box}
+	by, book := audit.System("claviger operator"), &account.Store{DB: db, Now: app.Now, Sealer: box}
 	add := func() account.User {
 		t.Helper()
 		a, err := app.AddOperator(t.Context(), db, cfg, by, "ann@market.example")

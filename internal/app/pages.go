@@ -25,7 +25,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// connect makes the service that connects licenses with applications.
+// connect creates the service that connects licenses with applications.
 func (a *App) connect(r *Services, box *secret.Sealer) *oauth.Server {
 	keys := &oauth.Keys{DB: r.DB, Sealer: box, Now: a.cfg.Now}
 	return &oauth.Server{
@@ -35,8 +35,8 @@ func (a *App) connect(r *Services, box *secret.Sealer) *oauth.Server {
 	}
 }
 
-// prepareKeys makes the keys that sign identity tokens, before somebody waits for
-// one: an RSA key takes its time.
+// prepareKeys creates the signing keys of identity tokens before the first request: an RSA key
+// takes a while.
 func (a *App) prepareKeys(ctx context.Context) error {
 	err := a.services.OAuth.Keys.Prepare(ctx)
 	if err != nil && ctx.Err() == nil && !errors.Is(err, sqldb.ErrClosed) {
@@ -45,8 +45,8 @@ func (a *App) prepareKeys(ctx context.Context) error {
 	return err
 }
 
-// pages returns the routes of all pages, and what answers a path that has none. The
-// packages of pages share the sessions.
+// pages returns the routes of all pages, and the handler of unknown paths. All page packages share
+// the sessions.
 func (a *App) pages() ([]wire.Route, http.Handler, error) {
 	imprint, err := a.cfg.imprint()
 	if err != nil {
@@ -68,16 +68,19 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 		r.Mail.Look.Logo = a.url + at
 	}
 	sessions := ui.NewSessions(&account.Sessions{DB: r.DB, Now: a.cfg.Now}, strings.HasPrefix(a.url, "https://"))
-	sessions.Fail = shopPages.Fail
+	sessions.Pages, sessions.Now = shopPages, a.cfg.Now
+	sessions.StaffLife, sessions.StaffIdle = a.cfg.StaffLife, a.cfg.StaffIdle
 	site := func(pages *ui.Pages) *visitor.Site {
-		return &visitor.Site{Pages: pages, Sessions: sessions, Accounts: r.Accounts, Partners: r.Partners}
+		s := &visitor.Site{Pages: pages, Sessions: sessions, Accounts: r.Accounts, Partners: r.Partners}
+		s.FrameErrors()
+		return s
 	}
 	people := &signin.Handler{
 		Site: site(signinPages), Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses,
 		OAuth: r.OAuth, Sealer: r.OAuth.Sealer, Now: a.cfg.Now, Mailbox: a.cfg.Mailbox,
 	}
-	// The rate limit is for programs: without it, guessing passwords is limited all the
-	// same. With test money, as in development, there is nothing to guess.
+	// The rate limit is for programs; password guessing is limited even without it. With test
+	// money, as in development, there is nothing to guess.
 	if a.cfg.RateLimit > 0 || !a.cfg.TestMoney {
 		people.Throttle = ui.NewThrottle(a.cfg.Now)
 	}
@@ -90,15 +93,10 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 		Webhooks: r.Webhooks, Audit: r.Audit, Inviter: r.Inviter, TestMail: r.TestMail, Requests: r.Requests,
 		History: r.History, Stats: r.Stats, Policy: a.policy(),
 		Simulator: r.Simulator, Streams: &a.streams, Now: a.cfg.Now,
-		Replays: r.Replays, Exports: r.Exports,
+		Redeliveries: r.Redeliveries, Exports: r.Exports,
 	}
 	members.Live = portal.NewLive(members, a.log)
-	shopPages.Mark, portalPages.Mark = members.Mark, members.Mark // the shop's answer paths that do not exist
-	shopPages.Start, portalPages.Start, consolePages.Start = visitor.Start, visitor.Start, visitor.Start
 	operators := a.console(site(consolePages))
-	for _, pages := range []*ui.Pages{shopPages, signinPages, portalPages, consolePages, docPages} {
-		pages.Around = buyers.Site.Around
-	}
 	guides := &docsite.Handler{Site: site(docPages), APIs: []docsite.API{
 		{Title: "Partner API", URL: "/v2/openapi.json", Description: api.Description()},
 		{Title: "OAuth and OpenID", URL: "/openid/openapi.json", Description: oauth.Description()},
@@ -107,7 +105,7 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 	return slices.Concat(people.Routes(), buyers.Routes(), members.Routes(), operators.Routes(), guides.Routes(), ui.Assets(), imprint.Routes(), wellKnown()), notFound(shopPages), nil
 }
 
-// notFound answers paths that do not exist: people with a page, programs with JSON.
+// notFound answers unknown paths: people with a page, programs with JSON.
 func notFound(pages *ui.Pages) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for _, api := range []string{"/v2/", "/operator/", "/openid/"} {
@@ -125,8 +123,7 @@ func notFound(pages *ui.Pages) http.Handler {
 	})
 }
 
-// robots is what search engines may look at: the products, and nothing that is about a
-// person.
+// robots allows search engines to index the products, and nothing about people.
 const robots = `User-agent: *
 Allow: /$
 Allow: /?page=
@@ -138,7 +135,7 @@ Allow: /brand/
 Disallow: /
 `
 
-// wellKnown returns the routes that browsers and other programs expect at every site.
+// wellKnown returns the routes that browsers and other programs expect on every site.
 func wellKnown() []wire.Route {
 	leads := func(from, to string) wire.Route {
 		return wire.Public(http.MethodGet, from, func(w http.ResponseWriter, r *http.Request) error {

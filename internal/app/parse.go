@@ -24,7 +24,7 @@ import (
 	"claviger/internal/webhook"
 )
 
-// text keeps the value as it is.
+// text stores the value unchanged.
 func text(at func(*Config) *string) func(*Config, string) error {
 	return func(c *Config, v string) error {
 		*at(c) = v
@@ -32,7 +32,7 @@ func text(at func(*Config) *string) func(*Config, string) error {
 	}
 }
 
-// address reads a host and port; off is no address.
+// address parses a host and port; off means no address.
 func address(at func(*Config) *string) func(*Config, string) error {
 	return func(c *Config, v string) error {
 		if v == "off" {
@@ -51,7 +51,7 @@ func address(at func(*Config) *string) func(*Config, string) error {
 	}
 }
 
-// boolean reads true or false.
+// boolean parses true or false.
 func boolean(at func(*Config) *bool) func(*Config, string) error {
 	return func(c *Config, v string) error {
 		b, err := strconv.ParseBool(v)
@@ -63,7 +63,7 @@ func boolean(at func(*Config) *bool) func(*Config, string) error {
 	}
 }
 
-// number reads a whole number between two bounds.
+// number parses a whole number between two limits.
 func number(least, most int, at func(*Config) *int) func(*Config, string) error {
 	return func(c *Config, v string) error {
 		n, err := strconv.Atoi(v)
@@ -75,7 +75,7 @@ func number(least, most int, at func(*Config) *int) func(*Config, string) error 
 	}
 }
 
-// publicURL reads the address that links are made from.
+// publicURL parses the base address of links.
 func publicURL(c *Config, v string) error {
 	if v == "" {
 		return nil
@@ -91,7 +91,7 @@ func publicURL(c *Config, v string) error {
 	return nil
 }
 
-// secretKey checks the key; what it is stays text until the box is made.
+// secretKey checks the key. It is stored as text until the sealer is created.
 func secretKey(c *Config, v string) error {
 	if v == "" {
 		return nil
@@ -103,7 +103,7 @@ func secretKey(c *Config, v string) error {
 	return nil
 }
 
-// previousKey checks the key that is being replaced.
+// previousKey checks the replaced key.
 func previousKey(c *Config, v string) error {
 	if v == "" {
 		return nil
@@ -113,7 +113,7 @@ func previousKey(c *Config, v string) error {
 	return err
 }
 
-// parseKey reads the installation's key from hex or from any base64.
+// parseKey decodes the installation's key from hex or any base64.
 func parseKey(s string) ([]byte, error) {
 	s = strings.TrimSpace(s)
 	if raw, err := hex.DecodeString(s); err == nil && len(raw) == secret.KeySize {
@@ -123,10 +123,14 @@ func parseKey(s string) ([]byte, error) {
 	if raw, err := base64.RawStdEncoding.DecodeString(standard); err == nil && len(raw) == secret.KeySize {
 		return raw, nil
 	}
-	return nil, fmt.Errorf("must be %d bytes in hex or base64; make one with: openssl rand -hex %d", secret.KeySize, secret.KeySize)
+	return nil, fmt.Errorf(
+		"must be %d bytes in hex or base64; make one with: openssl rand -hex %d",
+		secret.KeySize,
+		secret.KeySize,
+	)
 }
 
-// brand reads a word that can stand in a header's name.
+// brand parses a word for a header's name.
 func brand(c *Config, v string) error {
 	if len(v) > 40 || strings.Trim(strings.ToLower(v), "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 		return errors.New("must be 1 to 40 letters, digits and hyphens")
@@ -135,16 +139,17 @@ func brand(c *Config, v string) error {
 	return nil
 }
 
-// marketplace reads a name that people see.
+// marketplace parses a name that people see.
 func marketplace(c *Config, v string) error {
-	if v = strings.TrimSpace(v); v == "" || utf8.RuneCountInString(v) > 60 || strings.ContainsFunc(v, unicode.IsControl) {
+	if v = strings.TrimSpace(v); v == "" || utf8.RuneCountInString(v) > 60 ||
+		strings.ContainsFunc(v, unicode.IsControl) {
 		return errors.New("must be 1 to 60 characters in one line")
 	}
 	c.Name = v
 	return nil
 }
 
-// proxies reads addresses and networks.
+// proxies parses addresses and networks.
 func proxies(c *Config, v string) error {
 	p, err := httpd.ParseProxies(slices.Collect(list(v)))
 	if err != nil {
@@ -154,9 +159,14 @@ func proxies(c *Config, v string) error {
 	return nil
 }
 
-// logLevel reads the name of a level.
+// logLevel parses the name of a level.
 func logLevel(c *Config, v string) error {
-	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
+	levels := map[string]slog.Level{
+		"debug": slog.LevelDebug,
+		"info":  slog.LevelInfo,
+		"warn":  slog.LevelWarn,
+		"error": slog.LevelError,
+	}
 	level, ok := levels[strings.ToLower(v)]
 	if !ok {
 		return errors.New("must be debug, info, warn or error")
@@ -165,7 +175,7 @@ func logLevel(c *Config, v string) error {
 	return nil
 }
 
-// logFormat reads the name of a format.
+// logFormat parses the name of a format.
 func logFormat(c *Config, v string) error {
 	switch f := LogFormat(strings.ToLower(v)); f {
 	case JSON, Text, Short:
@@ -186,7 +196,7 @@ func requireFactor(c *Config, v string) error {
 	}
 }
 
-// duration reads a time span that is above zero and not above most.
+// duration parses a positive duration up to most.
 func duration(most time.Duration, where func(*Config) *time.Duration) func(*Config, string) error {
 	return func(c *Config, v string) error {
 		d, err := time.ParseDuration(v)
@@ -198,11 +208,26 @@ func duration(most time.Duration, where func(*Config) *time.Duration) func(*Conf
 	}
 }
 
-// short writes whole hours as such.
+// delay parses a time that may be 0. An empty text leaves it to the service.
+func delay(most time.Duration, where func(*Config) **time.Duration) func(*Config, string) error {
+	return func(c *Config, v string) error {
+		if v == "" {
+			return nil
+		}
+		d, err := time.ParseDuration(v)
+		if err != nil || d < 0 || d > most {
+			return fmt.Errorf("must be a duration such as 5s, from 0s to %s", short(most))
+		}
+		*where(c) = &d
+		return nil
+	}
+}
+
+// short formats whole hours without minutes and seconds.
 func short(d time.Duration) string { return strings.TrimSuffix(d.String(), "0m0s") }
 
-// mailServer reads where mail goes; mailFrom, who it is from. That they fit
-// together is checked when both are known.
+// mailServer parses the mail server, and mailFrom the sender. Whether they fit together is checked
+// when both are known.
 func mailServer(c *Config, v string) error {
 	from := c.Mail.From
 	server, err := mail.ParseServer(v)
@@ -211,13 +236,13 @@ func mailServer(c *Config, v string) error {
 	return err
 }
 
-// mailBuyers reads whose buyers are told by mail.
+// mailBuyers parses which buyers get emails.
 func mailBuyers(c *Config, v string) (err error) {
 	c.MailBuyers, err = notice.ParseAudience(v)
 	return err
 }
 
-// mailOff reads which mails to buyers are not sent.
+// mailOff parses the kinds of emails to buyers that are not sent.
 func mailOff(c *Config, v string) (err error) {
 	c.MailOff, err = mail.ParseKinds(v)
 	return err
@@ -229,16 +254,15 @@ func mailFrom(c *Config, v string) error {
 	return err
 }
 
-// maxRetries and maxWait bound a retry schedule, and maxKeep what is kept: more than
-// that is a typing mistake. So many retries and the first attempt are
-// as many as stay on record.
+// maxRetries and maxWait limit a retry schedule, and maxKeep a retention: larger values are typos.
+// maxRetries and the first attempt are the attempts on record.
 const (
 	maxRetries = webhook.MaxAttempts - 1
 	maxWait    = 30 * 24 * time.Hour
 	maxKeep    = 10 * 365 * 24 * time.Hour
 )
 
-// retry reads the waits between the attempts of a delivery.
+// retry parses the waits between the attempts of a delivery.
 func retry(c *Config, v string) error {
 	c.Retry = nil
 	for part := range list(v) {
@@ -254,7 +278,7 @@ func retry(c *Config, v string) error {
 	return nil
 }
 
-// list walks the parts of a value separated by commas, without the blanks.
+// list iterates over the comma-separated parts of a value, trimmed.
 func list(v string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for part := range strings.SplitSeq(v, ",") {

@@ -9,7 +9,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// TestRedeliveriesAreLimited: the whole program allows a partner 60 a minute.
+// TestRedeliveriesAreLimited: the whole program allows a partner 60 per minute.
 func TestRedeliveriesAreLimited(t *testing.T) {
 	a, stop := run(t, config(t))
 	const key = "lk_0f9d8c7b6a5f4e3d2c1b0a9f8e7d6c5b4a3f2e1d0c9b8a7f6e5d4c3b2a1f0e9d"
@@ -34,7 +34,7 @@ func TestRedeliveriesAreLimited(t *testing.T) {
 		_ = resp.Body.Close()
 		answered[resp.StatusCode]++
 	}
-	// Each second that they took gave one more.
+	// Each second of the test allows one more.
 	if answered[http.StatusNotFound] < 60 {
 		t.Errorf("answered %v, want 60 times 404 before 429", answered)
 	}

@@ -12,36 +12,42 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/mail"
 	"claviger/internal/sqldb"
+	"claviger/internal/sqldb/backup"
 	"claviger/internal/webhook"
 )
 
-// DefaultGap is how far a restore moves ids on: more than a marketplace makes between
-// a backup and the end of its database.
+// DefaultGap is the number of ids that a restore skips: more than a marketplace creates between a
+// backup and the loss of its database.
 const DefaultGap = 10_000_000
 
-// Finishing is what a restored database needs before it may serve: since its backup
-// was made, others have seen ids that it does not know, and people were erased.
+// Finishing has the steps that a restored database needs before it may serve: since its backup,
+// others have seen ids that it does not know, and people were erased.
 type Finishing struct {
 	By     audit.Actor
-	Gap    int64   // how far ids are moved on
-	Erased []int64 // who was erased since; who is not in the backup is passed over
+	Gap    int64   // number of ids to skip
+	Erased []int64 // people erased since; those not in the backup are skipped
 }
 
-// Finished is what was done, and what will happen when the service starts.
+// Finished is the result, and what will happen when the service starts.
 type Finished struct {
 	Gap        int64
-	Deliveries int64 // webhooks that waited when the backup was made: they go out again
+	Deliveries int64 // webhooks pending at the time of the backup: they are sent again
 	Mails      int64 // likewise
-	Erased     int   // people who are erased now
-	Unknown    int   // ids of Erased that nobody has in the backup
+	Erased     int   // people erased now
+	Unknown    int   // ids of Erased that are not in the backup
 }
 
 // Backup writes a copy of the database to a file.
 func Backup(ctx context.Context, cfg Config, to string) error {
 	if cfg.Postgres() {
-		return fmt.Errorf("%w: use pg_dump --format=custom --file=%s, or pg_basebackup with WAL archiving; after pg_restore run claviger restore --finish", sqldb.ErrNotOurs, to)
+		return fmt.Errorf(
+			"%w: use pg_dump --format=custom --file=%s, or pg_basebackup with WAL archiving; after pg_restore run "+
+				"claviger restore --finish",
+			backup.ErrNotOurs,
+			to,
+		)
 	}
-	db, err := open(ctx, cfg, true) // also one whose data was moved
+	db, err := open(ctx, cfg, true) // also for moved data
 	if err != nil {
 		return err
 	}
@@ -50,18 +56,18 @@ func Backup(ctx context.Context, cfg Config, to string) error {
 		err = noDatabase(cfg)
 	}
 	if err == nil {
-		err = db.Backup(ctx, to)
+		err = backup.Write(ctx, db, to)
 	}
 	return errors.Join(err, db.Close())
 }
 
-// Restore puts a backup in the place of the database, finished, and returns where the
-// old one is kept. It changes nothing unless all of it can be done.
+// Restore replaces the database by a finished backup and returns where the old one is stored. It
+// changes everything or nothing.
 func Restore(ctx context.Context, cfg Config, from string, f Finishing) (kept string, done Finished, err error) {
 	if cfg.Postgres() {
-		return "", done, fmt.Errorf("%w: use pg_restore, then run claviger restore --finish", sqldb.ErrNotOurs)
+		return "", done, fmt.Errorf("%w: use pg_restore, then run claviger restore --finish", backup.ErrNotOurs)
 	}
-	kept, err = sqldb.Restore(ctx, sqldb.Restoring{
+	kept, err = backup.Restore(ctx, backup.Restoring{
 		Path: cfg.DB, From: from, Now: Now(), Log: cfg.logger(),
 		Prepare: func(ctx context.Context, db *sqldb.DB) (err error) {
 			done, err = finish(ctx, db, f)
@@ -71,8 +77,8 @@ func Restore(ctx context.Context, cfg Config, from string, f Finishing) (kept st
 	return kept, done, stopFirst(err)
 }
 
-// Finish makes a database ready that was restored by other tools. To do it twice is
-// harmless: ids move on once more.
+// Finish prepares a database that was restored by other tools. Repeating it is harmless: ids skip
+// once more.
 func Finish(ctx context.Context, cfg Config, f Finishing) (Finished, error) {
 	db, err := OpenExisting(ctx, cfg)
 	if err != nil {
@@ -104,27 +110,29 @@ func finishAlone(ctx context.Context, db *sqldb.DB, cfg Config, f Finishing) (Fi
 	return finish(ctx, db, f)
 }
 
-// stopFirst says what to do when somebody else has the database open.
+// stopFirst adds advice if another process has the database open.
 func stopFirst(err error) error {
 	if errors.Is(err, sqldb.ErrInUse) {
-		return errors.New("another process has the database open; stop the service, and whatever else reads it, first")
+		return errors.New(
+			"another process has the database open; stop the service, and every other program that reads it, first",
+		)
 	}
 	return err
 }
 
-// finish moves ids on before anything makes new ones, and erases again who was erased.
+// finish skips ids before any new ones are created, and erases the erased people again.
 func finish(ctx context.Context, db *sqldb.DB, f Finishing) (Finished, error) {
 	done := Finished{Gap: f.Gap}
 	if err := db.Advance(ctx, f.Gap); err != nil {
 		return done, err
 	}
 	webhooks := &webhook.Outbox{DB: db, Now: Now}
-	stats, err := webhooks.Stats(ctx) // before an erase makes new ones
+	stats, err := webhooks.Stats(ctx) // before an erasure creates new ones
 	if err != nil {
 		return done, err
 	}
 	done.Deliveries = stats.Pending
-	licenses := &license.Registry{DB: db, Now: Now, Events: &event.Log{DB: db, Outbox: webhooks}, EraseAddress: eraseAddress}
+	licenses := &license.Store{DB: db, Now: Now, Events: &event.Log{DB: db, Outbox: webhooks}}
 	for _, id := range f.Erased {
 		_, err := licenses.EraseUser(ctx, f.By, id)
 		switch {

@@ -27,7 +27,7 @@ import (
 
 const redirect = "http://127.0.0.1:9/connect"
 
-// rotation is an install whose secret key is replaced.
+// rotation is an install with a secret key that is replaced.
 type rotation struct {
 	*apptest.Harness
 	partner partner.Partner
@@ -35,8 +35,8 @@ type rotation struct {
 	buyer   account.User
 }
 
-// sub connects a license and exchanges the code at a node; it returns by which name the
-// partner knows the buyer.
+// sub connects a license and exchanges the code at a node. It returns the buyer's subject for the
+// partner.
 func (r rotation) sub(node *apptest.Harness) string {
 	r.Helper()
 	l := node.Buy(license.Purchase{PartnerID: r.partner.ID, Tier: 1, Quantity: 1, Buyer: &account.Person{Email: r.buyer.Email}})
@@ -74,7 +74,7 @@ func with(key, previous string) func(*app.Config) {
 	return func(c *app.Config) { c.SecretKey, c.PreviousKey = key, previous }
 }
 
-// refused starts a node with these keys, which must not start.
+// refused starts a node with these keys, which must fail.
 func (r rotation) refused(key, previous, says string) {
 	r.Helper()
 	db, err := sqldb.Open(r.Context(), r.Database, sqldb.Options{})
@@ -86,7 +86,7 @@ func (r rotation) refused(key, previous, says string) {
 	}
 }
 
-// reseal returns how many values of each column were sealed anew.
+// reseal returns the number of resealed values per column.
 func (r rotation) reseal(key, previous string) map[string]int {
 	r.Helper()
 	all := map[string]int{}
@@ -101,8 +101,8 @@ func (r rotation) reseal(key, previous string) map[string]int {
 	return all
 }
 
-// The secret key is replaced while people connect. Client secrets and the names of users
-// stay, and no start is possible with a key that does not open everything.
+// TestSecretKeyIsReplaced: the secret key is replaced while people connect. Client secrets and
+// subjects stay, and a key that does not open everything prevents the start.
 func TestSecretKeyIsReplaced(t *testing.T) {
 	const before, after = apptest.SecretKey, "ffeeddccbbaa99887766554433221100ffeeddccbbaa99887766554433221100"
 	r := rotation{Harness: apptest.New(t)}

@@ -10,36 +10,35 @@ import (
 	"claviger/internal/mail"
 	"claviger/internal/notice"
 	"claviger/internal/partner"
+	"claviger/internal/ui"
 )
 
-// Mode is what the service is built for: it decides which settings there are
-// and what they are when nobody set them.
+// Mode is the purpose of the service. It decides which settings exist and their defaults.
 type Mode int
 
 // The modes.
 const (
-	Serve Mode = iota // the service for others: careful defaults
-	Dev               // the developer's own copy: open defaults, nothing shared
+	Serve Mode = iota // production: careful defaults
+	Dev               // a developer's own copy: open defaults, nothing shared
 )
 
-// Setting is one thing that can be set. Its name is the same everywhere: the
-// flag --public-url, the variable CLAVIGER_PUBLIC_URL and the key public-url in
-// the file.
+// Setting is one setting. Its name is the same everywhere: the flag --public-url, the variable
+// CLAVIGER_PUBLIC_URL and the key public-url in the file.
 type Setting struct {
 	Name    string
-	Value   string   // what a value is, in a word, for help
-	Default string   // as it would be written
+	Value   string   // a word for the value, for help
+	Default string   // as written by the operator
 	Help    string   // one sentence without a full stop
-	Secret  bool     // hidden when shown; can also be read from a file, as Name-file
+	Secret  bool     // masked when shown; can also be read from a file, as Name-file
 	Switch  bool     // a flag without a value means true
-	Words   []string // the values that it can have, where those are few
+	Words   []string // the possible values, if they are few
 
-	dev string // the default of `dev`, where it differs; "-" is an empty one
+	dev string // the default of `dev`, if it differs; "-" is an empty one
 	set func(*Config, string) error
 }
 
-// settings is the one list of what can be set. Flags, variables, the file,
-// `config check` and the page in docs are all made from it.
+// settings is the only list of settings. Flags, variables, the file, `config check` and the page in
+// docs are derived from it.
 var settings = []Setting{
 	{
 		Name: "addr", Value: "host:port", Default: "127.0.0.1:8080",
@@ -63,12 +62,13 @@ var settings = []Setting{
 	},
 	{
 		Name: "secret-key", Value: "key", Secret: true,
-		Help: "Key that seals stored secrets: 32 bytes in hex or base64 (openssl rand -hex 32); without it, a key file beside the database",
-		set:  secretKey,
+		Help: "Key that seals stored secrets: 32 bytes in hex or base64 (openssl rand -hex 32); without it, a key " +
+			"file beside the database",
+		set: secretKey,
 	},
 	{
 		Name: "secret-key-previous", Value: "key", Secret: true,
-		Help: "The key that secret-key replaces, while claviger secret rotate has not sealed everything anew",
+		Help: "The key that secret-key replaces, until claviger secret rotate has sealed everything again",
 		set:  previousKey,
 	},
 	{
@@ -103,13 +103,15 @@ var settings = []Setting{
 	},
 	{
 		Name: "logo", Value: "file",
-		Help: "A PNG, JPEG or WebP in place of the logo, shown 32 pixels high; a wide one is shown without the name beside it",
-		set:  logo,
+		Help: "A PNG, JPEG or WebP in place of the logo, shown 32 pixels high; a wide one is shown without the name " +
+			"beside it",
+		set: logo,
 	},
 	{
 		Name: "accent", Value: "colour",
-		Help: "The colour of buttons and links, such as #0c5c49, or two with a comma, for light and for dark pages; it must have a contrast of 4.5:1",
-		set:  accent,
+		Help: "The colour of buttons and links, such as #0c5c49, or two with a comma, for light and for dark pages; " +
+			"it must have a contrast of 4.5:1",
+		set: accent,
 	},
 	{
 		Name: "rate-limit", Value: "n", Default: "600", dev: "0",
@@ -117,10 +119,20 @@ var settings = []Setting{
 		set:  number(0, 1_000_000, func(c *Config) *int { return &c.RateLimit }),
 	},
 	{
-		Name: "require-second-factor", Value: "who", Default: "admins", dev: "none",
+		Name: "require-second-factor", Value: "who", Default: "operators", dev: "none",
 		Help:  "Who needs a one-time code or a passkey to use the console: none, admins or operators",
 		Words: []string{string(account.RequireNone), string(account.RequireAdmins), string(account.RequireOperators)},
 		set:   requireFactor,
+	},
+	{
+		Name: "staff-session-life", Value: "duration", Default: "12h", dev: "720h",
+		Help: "After how long the console and the portal ask for a new sign-in",
+		set:  duration(ui.SessionLife, func(c *Config) *time.Duration { return &c.StaffLife }),
+	},
+	{
+		Name: "staff-session-idle", Value: "duration", Default: "1h", dev: "168h",
+		Help: "After how long without use they ask for one; a page that is only open is no use",
+		set:  duration(ui.SessionIdle, func(c *Config) *time.Duration { return &c.StaffIdle }),
 	},
 	{
 		Name: "trusted-proxies", Value: "list",
@@ -135,24 +147,28 @@ var settings = []Setting{
 	},
 	{
 		Name: "log-format", Value: "format", Default: "json", dev: "short",
-		Help:  "How a log line is written: json or text; in claviger dev also short, a few words for each thing that happens",
+		Help: "How a log line is written: json or text; in claviger dev also short, a few words for each thing " +
+			"that happens",
 		Words: []string{string(JSON), string(Text), string(Short)},
 		set:   logFormat,
 	},
 	{
 		Name: "egress-proxy", Value: "url", Secret: true,
-		Help: "The proxy by which webhooks leave, such as http://user:password@proxy.internal:3128; it is told checked addresses, never names",
-		set:  egressProxy,
+		Help: "The proxy by which webhooks leave, such as http://user:password@proxy.internal:3128; it is told " +
+			"checked addresses, never names",
+		set: egressProxy,
 	},
 	{
 		Name: "ca-file", Value: "file",
-		Help: "PEM file of certificate authorities that are trusted beside the system's, for partners' servers and the proxy",
-		set:  caFile,
+		Help: "PEM file of certificate authorities that are trusted beside the system's, for partners' servers and " +
+			"the proxy",
+		set: caFile,
 	},
 	{
 		Name: "otlp-endpoint", Value: "url",
-		Help: "Where OpenTelemetry traces are sent by OTLP over HTTP, such as http://127.0.0.1:4318; log lines and webhooks then name their trace",
-		set:  otlpEndpoint,
+		Help: "Where OpenTelemetry traces are sent by OTLP over HTTP, such as http://127.0.0.1:4318; log lines and " +
+			"webhooks then name their trace",
+		set: otlpEndpoint,
 	},
 	{
 		Name: "allow-private-targets", Value: "bool", Default: "false", dev: "true", Switch: true,
@@ -161,18 +177,21 @@ var settings = []Setting{
 	},
 	{
 		Name: "smtp-url", Value: "url", Secret: true,
-		Help: "Mail server: smtp://user:password@host:587 (STARTTLS), smtps://user:password@host:465, or file:FOLDER for .eml files; without it, no mail is sent",
-		set:  mailServer,
+		Help: "Mail server: smtp://user:password@host:587 (STARTTLS), smtps://user:password@host:465, or " +
+			"file:FOLDER for .eml files; without it, no mail is sent",
+		set: mailServer,
 	},
 	{
 		Name: "stripe-secret-key", Value: "key", Secret: true,
-		Help: "Secret or restricted key of the Stripe account that takes the money; without it, plans are paid for at their checkout_url",
-		set:  stripeKey,
+		Help: "Secret or restricted key of the Stripe account that takes the money; without it, plans are paid for " +
+			"at their checkout_url",
+		set: stripeKey,
 	},
 	{
 		Name: "stripe-webhook-secret", Value: "secret", Secret: true,
-		Help: "Signing secret of the endpoint /stripe/webhook at Stripe (claviger stripe setup makes one); two with a comma between while it is rolled",
-		set:  stripeWebhookSecret,
+		Help: "Signing secret of the endpoint /stripe/webhook at Stripe (claviger stripe setup makes one); two with " +
+			"a comma between while it is rolled",
+		set: stripeWebhookSecret,
 	},
 	{
 		Name: "mail-from", Value: "address",
@@ -181,7 +200,8 @@ var settings = []Setting{
 	},
 	{
 		Name: "mail-buyers", Value: "who", Default: string(notice.Shop),
-		Help:  "Whose buyers are told by mail what became of a purchase: shop (bought on the pages here), all (also by the operator API) or none",
+		Help: "Whose buyers are told by mail what became of a purchase: shop (bought on the pages here), all (also " +
+			"by the operator API) or none",
 		Words: []string{string(notice.Shop), string(notice.All), string(notice.Nobody)},
 		set:   mailBuyers,
 	},
@@ -192,8 +212,15 @@ var settings = []Setting{
 	},
 	{
 		Name: "read-connections", Value: "n", Default: "0",
-		Help: "Database connections: those that read on SQLite, all of them on PostgreSQL; 0 chooses by the number of processors",
-		set:  number(0, 1000, func(c *Config) *int { return &c.ReadConnections }),
+		Help: "Database connections: those that read on SQLite, all of them on PostgreSQL; 0 chooses by the number " +
+			"of processors",
+		set: number(0, 1000, func(c *Config) *int { return &c.ReadConnections }),
+	},
+	{
+		Name: "drain-delay", Value: "duration", dev: "0s",
+		Help: "How long a node that is told to stop still serves while /readyz says 503, so that proxies learn of it; " +
+			"without it, 5s on PostgreSQL and 0s on SQLite",
+		set: delay(time.Minute, func(c *Config) **time.Duration { return &c.DrainDelay }),
 	},
 	{
 		Name: "shutdown-timeout", Value: "duration", Default: "15s",
@@ -222,13 +249,15 @@ var settings = []Setting{
 	},
 	{
 		Name: "retry", Value: "list", Default: "5s,30s,2m,10m,30m,1h,3h,6h,12h,24h,24h",
-		Help: "Waits between the attempts of a failed webhook, each a tenth more or less; after the last the event is exhausted",
-		set:  retry,
+		Help: "Waits between the attempts of a failed webhook, each a tenth more or less; after the last the event " +
+			"is exhausted",
+		set: retry,
 	},
 	{
 		Name: "supersede-after", Value: "duration", Default: "10m",
-		Help: "How long an endpoint refuses an event, while it takes others, before a newer event of the license is sent in its place",
-		set:  duration(maxWait, func(c *Config) *time.Duration { return &c.SupersedeAfter }),
+		Help: "How long an endpoint refuses an event, while it takes others, before a newer event of the license is " +
+			"sent in its place",
+		set: duration(maxWait, func(c *Config) *time.Duration { return &c.SupersedeAfter }),
 	},
 	{
 		Name: "supersede-attempts", Value: "n", Default: "4",
@@ -237,8 +266,9 @@ var settings = []Setting{
 	},
 	{
 		Name: "webhook-concurrency", Value: "n", Default: "256",
-		Help: "How many webhooks are on their way to one partner at a time, at most; partners can have a number of their own",
-		set:  number(1, partner.MaxWebhooks, func(c *Config) *int { return &c.WebhookConcurrency }),
+		Help: "How many webhooks are on their way to one partner at a time, at most; partners can have a number of " +
+			"their own",
+		set: number(1, partner.MaxWebhooks, func(c *Config) *int { return &c.WebhookConcurrency }),
 	},
 	{
 		Name: "keep-responses", Value: "duration", Default: "9600h",
@@ -257,7 +287,7 @@ var settings = []Setting{
 	},
 }
 
-// Settings is what can be set in a mode, in the order of the documentation.
+// Settings returns the settings of a mode, in the order of the documentation.
 func Settings(mode Mode) []Setting {
 	list := slices.Clone(settings)
 	for i, s := range list {
@@ -268,11 +298,11 @@ func Settings(mode Mode) []Setting {
 	return list
 }
 
-// Variable is the setting's name in the environment.
+// Variable returns the setting's environment variable.
 func (s Setting) Variable() string { return variable(s.Name) }
 
-// Show is how a value may be printed: a secret is hidden, and of the database's
-// and the mail server's address only its password.
+// Show returns a value for printing, with secrets masked. In the address of a database or a mail
+// server only the password is masked.
 func (s Setting) Show(value string) string {
 	if !s.Secret || value == "" {
 		return value
@@ -299,7 +329,7 @@ func (s Setting) Show(value string) string {
 	return u.Redacted()
 }
 
-// Markdown is the table of settings as docs/operator.md shows it.
+// Markdown returns the table of settings for docs/operator.md.
 func Markdown() string {
 	var b strings.Builder
 	b.WriteString("| setting | variable | default | default in `dev` | what it does |\n|---|---|---|---|---|\n")
@@ -313,7 +343,7 @@ func Markdown() string {
 	return b.String()
 }
 
-// code is a value in the table; an empty one is a word, not empty quotes.
+// code formats a value in the table; an empty one is a word, not empty quotes.
 func code(value string) string {
 	if value == "" {
 		return "none"

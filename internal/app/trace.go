@@ -15,14 +15,18 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// otlpEndpoint reads where traces are sent. Without a path it is where collectors listen.
+// otlpEndpoint parses the receiver of traces. Without a path it uses the default path of
+// collectors.
 func otlpEndpoint(c *Config, v string) error {
 	if v == "" {
 		return nil
 	}
 	u, err := url.Parse(v)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return errors.New("must be the URL of an OTLP collector over HTTP, such as http://127.0.0.1:4318; credentials go into OTEL_EXPORTER_OTLP_HEADERS")
+		return errors.New(
+			"must be the URL of an OTLP collector over HTTP, such as http://127.0.0.1:4318; credentials go into " +
+				"OTEL_EXPORTER_OTLP_HEADERS",
+		)
 	}
 	if u.Path == "" || u.Path == "/" {
 		u.Path = "/v1/traces"
@@ -31,9 +35,8 @@ func otlpEndpoint(c *Config, v string) error {
 	return nil
 }
 
-// startTracing makes what sends traces; it is nil unless they are asked for. How many of the
-// requests are traced, and with which headers they are sent, follows the variables that
-// OpenTelemetry defines, such as OTEL_TRACES_SAMPLER.
+// startTracing creates the trace exporter, or nothing if tracing is off. The sampling and the
+// headers follow OpenTelemetry's variables, such as OTEL_TRACES_SAMPLER.
 func (a *App) startTracing(ctx context.Context) error {
 	if a.cfg.OTLPEndpoint == "" {
 		return nil
@@ -50,7 +53,7 @@ func (a *App) startTracing(ctx context.Context) error {
 	return nil
 }
 
-// tracer is what begins spans; nil without traces.
+// tracer returns the tracer, or nil without tracing.
 func (a *App) tracer() trace.Tracer {
 	if a.tracing == nil {
 		return nil
@@ -58,18 +61,18 @@ func (a *App) tracer() trace.Tracer {
 	return a.tracing.Tracer("claviger")
 }
 
-// endTracing sends what has not been sent yet.
+// endTracing sends the remaining traces.
 func (a *App) endTracing(ctx context.Context) error {
 	if a.tracing == nil {
 		return nil
 	}
 	if err := a.tracing.Shutdown(ctx); err != nil {
-		a.log.Warn("the last traces could not be sent", "err", err) // which is no reason to end otherwise
+		a.log.Warn("the last traces could not be sent", "err", err) // not a reason to fail
 	}
 	return nil
 }
 
-// traceHandler adds the trace of a line's context to the line.
+// traceHandler adds the trace of its context to a log line.
 type traceHandler struct{ slog.Handler }
 
 // Handle implements slog.Handler.

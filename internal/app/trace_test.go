@@ -52,7 +52,7 @@ func (c *spans) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ids are the traces of the spans with a name.
+// ids returns the traces of the spans with a name.
 func (c *spans) ids(name string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,8 +67,8 @@ func (c *spans) ids(name string) []string {
 
 var inLog = regexp.MustCompile(`"trace_id":"([0-9a-f]{32})"`)
 
-// A request is a part of its client's trace, a webhook has one of its own that the partner
-// is told, and the log and the record of the attempt name both.
+// TestTraces: a request joins its client's trace. A webhook has its own, which the partner
+// receives. The log and the record of the attempt name both.
 func TestTraces(t *testing.T) {
 	const given = "4bf92f3577b34da6a3ce929d0e0e4736"
 	collected := &spans{}
@@ -80,7 +80,7 @@ func TestTraces(t *testing.T) {
 
 	var h *apptest.Harness
 	var parent string
-	t.Run("run", func(t *testing.T) { // all is sent when it ends
+	t.Run("run", func(t *testing.T) { // everything is sent at its end
 		h = apptest.Start(t, func(c *app.Config) {
 			cfg, _, err := app.Load(app.Serve, app.Sources{Flags: map[string]string{"otlp-endpoint": server.URL}})
 			if err != nil {
@@ -117,7 +117,7 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// Nothing is traced, and partners are told nothing, unless it is asked for.
+// TestNoTraces: without the setting nothing is traced, and partners get no trace.
 func TestNoTraces(t *testing.T) {
 	told := make(chan string, 1)
 	application := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { told <- r.Header.Get("Traceparent") }))

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// Answer is an answer that was read.
+// Answer is an answer with its body.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   string
 }
 
-// Code is the code of an error answer, "" of any other.
+// Code returns the code of an error answer, or "".
 func (a Answer) Code() string {
 	var e struct {
 		Error string `json:"error"`
@@ -34,8 +34,8 @@ func (a Answer) Into(t testing.TB, v any) {
 	}
 }
 
-// Send sends a request and reads its answer; header lines are "Name: value". It may
-// be called from any goroutine: an error fails the test and does not end it.
+// Send sends a request and reads its answer; header lines are "Name: value". Any goroutine may call
+// it: an error fails the test without ending it.
 func Send(t testing.TB, client *http.Client, method, url, body string, header ...string) Answer {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))

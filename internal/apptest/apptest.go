@@ -1,12 +1,12 @@
-// Package apptest runs the real application in a test: on a database of its own,
-// with a clock that the test controls, a log that it can search, and fixtures such
-// as partners, plans, users, licenses and operator tokens. The harness_test.go of a
-// package adds what only that package needs.
+// Package apptest runs the real application in a test: on its own database, with a clock that the
+// test controls, a searchable log, and fixtures such as partners, plans, users, licenses and
+// operator tokens. The harness_test.go of a package adds its own needs.
 package apptest
 
 import (
 	"context"
 	"testing"
+	"time"
 
 	"claviger/internal/app"
 	"claviger/internal/audit"
@@ -15,7 +15,7 @@ import (
 	"claviger/internal/webhook"
 )
 
-// Tester is the actor of everything that a fixture does.
+// Tester is the actor of fixtures.
 var Tester = audit.System("test")
 
 // SecretKey is the secret key of every application that New builds.
@@ -26,27 +26,31 @@ type Harness struct {
 	testing.TB
 	*app.Services
 	App      *app.App
-	Database string // where the data is: what sqldb.Open takes
+	Database string // location of the data for sqldb.Open
 	Logged   *Log
 
 	config app.Config
-	tell   webhook.Tell // of Run
+	tell   func(webhook.News) // of Run
 }
 
-// New builds the application on an empty database. It listens on a free port of the
-// loopback interface, but neither serves nor runs jobs until Run. change may alter
-// its configuration.
+// New builds the application on an empty database. It listens on a free loopback port, but neither
+// serves nor runs jobs until Run. change may alter its configuration.
 func New(t testing.TB, change ...func(*app.Config)) *Harness {
 	t.Helper()
 	return build(t, Config(t, change...), &Log{})
 }
 
-// Config is the configuration that New uses: no rate limit, partners may be on this
-// machine, and nothing on standard error.
+// Config returns the configuration of New: no rate limit, partners may be on this machine, and
+// nothing on standard error.
 func Config(t testing.TB, change ...func(*app.Config)) app.Config {
 	t.Helper()
 	cfg := app.Defaults(app.Serve)
-	cfg.Addr, cfg.AdminAddr, cfg.SecretKey, cfg.RateLimit, cfg.AllowPrivateTargets = "127.0.0.1:0", "", SecretKey, 0, true
+	cfg.DrainDelay = new(time.Duration)
+	cfg.Addr = "127.0.0.1:0"
+	cfg.AdminAddr = ""
+	cfg.SecretKey = SecretKey
+	cfg.RateLimit = 0
+	cfg.AllowPrivateTargets = true
 	for _, fn := range change {
 		fn(&cfg)
 	}
@@ -78,13 +82,13 @@ func build(t testing.TB, cfg app.Config, log *Log) *Harness {
 	})
 	h := &Harness{TB: t, Services: a.Services(), App: a, Database: cfg.DB, Logged: log, config: cfg}
 	Cheapen(h.Services, cfg.DB, 1024)
-	// What nobody runs is not given events: they wait in the outbox, as on a node
-	// that leaves the sending to others.
-	h.tell, h.Webhooks.Tell = h.Webhooks.Tell, webhook.Tell{}
+	// Without Run, events stay in the outbox, as on a node that leaves the sending to others.
+	h.tell = h.Webhooks.Tell
+	h.Webhooks.Tell = nil
 	return h
 }
 
-// Start is New, and Run.
+// Start is New and Run.
 func Start(t testing.TB, change ...func(*app.Config)) *Harness {
 	t.Helper()
 	h := New(t, change...)
@@ -99,8 +103,7 @@ func (h *Harness) Run() {
 	h.run(h.App.Run)
 }
 
-// Serve serves requests until the test ends and runs no jobs: what is to be done is left
-// to other nodes.
+// Serve serves requests until the test ends and runs no jobs: they are left to other nodes.
 func (h *Harness) Serve() {
 	h.Helper()
 	h.run(h.App.Serve)
@@ -129,14 +132,14 @@ func (h *Harness) Node(change ...func(*app.Config)) *Harness {
 	return build(h.TB, cfg, h.Logged)
 }
 
-// In is the same application in the subtest t.
+// In returns the same application for the subtest t.
 func (h *Harness) In(t testing.TB) *Harness {
 	in := *h
 	in.TB = t
 	return &in
 }
 
-// Must ends the test at an error.
+// Must ends the test if err is not nil.
 func (h *Harness) Must(err error) {
 	h.Helper()
 	if err != nil {

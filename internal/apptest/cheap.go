@@ -9,9 +9,9 @@ import (
 	"claviger/internal/app"
 )
 
-// Cheapen spares the services of an application on that database what passwords and
-// signing keys cost: those of tests need no protection. RSA keys of that many bits are
-// made once per test binary. No two keys of one database are the same.
+// Cheapen reduces the cost of passwords and signing keys for the services on a database: test data
+// needs no protection. RSA keys of that size are made once per test binary. No two keys of one
+// database are the same.
 func Cheapen(s *app.Services, database string, bits int) {
 	s.Accounts.HashCost = account.HashCost{KiB: 8, Passes: 1}
 	s.OAuth.Keys.NewRSA = func() (*rsa.PrivateKey, error) { return nextKey(database, bits) }
@@ -20,16 +20,16 @@ func Cheapen(s *app.Services, database string, bits int) {
 var (
 	keyLock sync.Mutex
 	keys    = map[int][]*rsa.PrivateKey{} // by bits; guarded by keyLock
-	taken   = map[user]int{}              // how many are in use; likewise
+	taken   = map[user]int{}              // number in use; likewise
 )
 
-// user is a database with keys of one length: its nodes need not agree on one.
+// user is a database with keys of one size: its nodes may use different sizes.
 type user struct {
 	database string
 	bits     int
 }
 
-// nextKey returns a key that the database has not got yet.
+// nextKey returns a key that the database does not have yet.
 func nextKey(database string, bits int) (*rsa.PrivateKey, error) {
 	keyLock.Lock()
 	defer keyLock.Unlock()

@@ -12,7 +12,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Partner enrols a partner with those URLs.
+// Partner enrols a partner with these URLs.
 func (h *Harness) Partner(name string, urls profile.URLs) (partner.Partner, partner.Credentials) {
 	h.Helper()
 	p, _, c, err := h.Profiles.Enrol(h.Context(), Tester, partner.Draft{Name: name}, urls, false, partner.Credentials{})
@@ -20,12 +20,13 @@ func (h *Harness) Partner(name string, urls profile.URLs) (partner.Partner, part
 	return p, c
 }
 
-// Plans lets a partner sell the tiers 1 to tiers, each for a multiple of the price.
+// Plans creates plans of the tiers 1 to tiers for a partner, each for a multiple of the price.
 func (h *Harness) Plans(partnerID int64, tiers int, each partner.Plan) {
 	h.Helper()
 	for tier := 1; tier <= tiers; tier++ {
 		plan := each
-		plan.Tier, plan.PriceCents = tier, int64(tier)*each.PriceCents
+		plan.Tier = tier
+		plan.PriceCents = int64(tier) * each.PriceCents
 		if plan.Name == "" {
 			plan.Name = fmt.Sprintf("Tier %d", tier)
 		}
@@ -45,19 +46,23 @@ func (h *Harness) User(email string) account.User {
 // SetPassword gives a user a password.
 func (h *Harness) SetPassword(userID int64, password string) {
 	h.Helper()
-	hash, err := h.Accounts.NewPassword(h.Context(), password)
+	u, err := h.Accounts.Get(h.Context(), userID)
+	h.Must(err)
+	hash, err := h.Accounts.NewPassword(h.Context(), u.Email, password)
 	h.Must(err)
 	h.Must(h.DB.Write(h.Context(), func(tx *sqldb.Tx) error {
 		return account.SetPassword(h.Context(), tx, Tester, userID, hash, h.Accounts.Now())
 	}))
 }
 
-// Session begins a session of a user that is stored under a key, and returns its id. No
-// browser has it.
+// Session begins a session of a user that is stored under a key, and returns its id. No browser has
+// it.
 func (h *Harness) Session(u account.User, key string) string {
 	h.Helper()
 	now := h.Accounts.Now()
-	h.Must((&account.Sessions{DB: h.DB, Now: h.Accounts.Now}).CommitCtx(h.Context(), key, []byte("x"), now.Add(time.Hour)))
+	h.Must(
+		(&account.Sessions{DB: h.DB, Now: h.Accounts.Now}).CommitCtx(h.Context(), key, []byte("x"), now.Add(time.Hour)),
+	)
 	h.Must(h.Accounts.NoteSession(h.Context(), key, account.NewSession{
 		UserID: u.ID, Epoch: u.SessionEpoch, Browser: "Firefox on Linux", Client: "192.0.2.7", BegunAt: now,
 	}))
@@ -72,8 +77,7 @@ func (h *Harness) Token(name string, scopes ...account.Scope) string {
 	return token
 }
 
-// Buy sells what is ordered, one license unless the order says how many, and returns
-// the first license.
+// Buy sells an order, one license by default, and returns the first license.
 func (h *Harness) Buy(order license.Purchase) license.License {
 	h.Helper()
 	order.Quantity = max(order.Quantity, 1)
@@ -82,10 +86,10 @@ func (h *Harness) Buy(order license.Purchase) license.License {
 	return sold.Licenses[0]
 }
 
-// Mails are the emails to an address, newest first, sent or not.
+// Mails returns the emails to an address, newest first, sent or not.
 func (h *Harness) Mails(to string) []mail.Record {
 	h.Helper()
-	_, err := (&account.LinkMailer{Book: h.Accounts}).Round(h.Context())
+	_, err := (&account.LinkMailer{Store: h.Accounts}).Round(h.Context())
 	h.Must(err)
 	all, err := h.Mail.Recent(h.Context(), h.DB, 1000)
 	h.Must(err)
@@ -98,7 +102,7 @@ func (h *Harness) Mails(to string) []mail.Record {
 	return list
 }
 
-// Count asks the database for a number.
+// Count runs a query for a number.
 func (h *Harness) Count(sql string, args ...any) int64 {
 	h.Helper()
 	n, err := sqldb.One(h.Context(), h.DB, sqldb.Value[int64], sql, args...)
@@ -106,7 +110,7 @@ func (h *Harness) Count(sql string, args ...any) int64 {
 	return n
 }
 
-// Exec changes the database without the services.
+// Exec changes the database, bypassing the services.
 func (h *Harness) Exec(sql string, args ...any) {
 	h.Helper()
 	h.Must(h.DB.Write(h.Context(), func(tx *sqldb.Tx) error {

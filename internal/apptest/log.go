@@ -9,12 +9,11 @@ import (
 	"testing"
 )
 
-// Log holds what was logged, as JSON. Several goroutines may write it while others
-// read.
+// Log stores log lines as JSON. It is safe for concurrent use.
 type Log struct {
 	mu       sync.Mutex
 	text     bytes.Buffer
-	attempts chan string // nil: nobody follows them
+	attempts chan string // nil: not followed
 }
 
 // Write adds a line to the log.
@@ -36,15 +35,15 @@ func (l *Log) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String is the log so far.
+// String returns the log so far.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
-// ShowErrors prints the errors that were logged when the test ends, if it failed: the
-// answer to a request shows no more than a request id.
+// ShowErrors prints the logged errors at the end of a failed test: the answer to a request has only
+// a request id.
 func (l *Log) ShowErrors(t testing.TB) {
 	t.Cleanup(func() {
 		if !t.Failed() {
@@ -58,8 +57,7 @@ func (l *Log) ShowErrors(t testing.TB) {
 	})
 }
 
-// Attempts tells of each attempt to deliver a webhook from now on, once it is
-// recorded.
+// Attempts returns each attempt to deliver a webhook from now on, once it is recorded.
 func (l *Log) Attempts() Attempts {
 	l.mu.Lock()
 	defer l.mu.Unlock()

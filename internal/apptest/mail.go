@@ -10,23 +10,23 @@ import (
 	"claviger/internal/mail"
 )
 
-// Catcher takes the mails of an application. Make it with NewCatcher.
+// Catcher receives the emails of an application. Make it with NewCatcher.
 type Catcher struct{ Mails chan mail.Message }
 
-// NewCatcher makes a catcher, and what sets it in a configuration.
+// NewCatcher returns a catcher and the option that sets it in a configuration.
 func NewCatcher() (*Catcher, func(*app.Config)) {
 	c := &Catcher{Mails: make(chan mail.Message, 100)}
 	return c, func(cfg *app.Config) { cfg.Catcher = c }
 }
 
-// Send takes a mail.
+// Send receives an email.
 func (c *Catcher) Send(_ context.Context, o mail.Outgoing) (again bool, err error) {
 	c.Mails <- o.Message
 	return false, nil
 }
 
-// Mailed waits for the next mail, which is to an address, and returns the link in it. Those
-// that tell of a sign-in are passed over.
+// Mailed waits for the next email, which must be to an address, and returns the link in it. It
+// skips emails about sign-ins.
 func (c *Catcher) Mailed(t testing.TB, to string, link *regexp.Regexp) string {
 	t.Helper()
 	for {

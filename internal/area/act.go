@@ -1,6 +1,8 @@
 package area
 
 import (
+	"cmp"
+	"context"
 	"net/http"
 	"strconv"
 
@@ -11,14 +13,127 @@ import (
 	"claviger/internal/wire"
 )
 
-// Confirm shows the page of an act. After a refusal it has the status of that.
-func (a *Area[N, V]) Confirm(w http.ResponseWriter, r *http.Request, visit V, status int, view ui.Confirm) error {
+// Action is an act with the page that asks for it.
+type Action struct {
+	Ask     ui.Confirm // its form posts to the same path, unless it has another target, or no button
+	Seen    Seen       // if not zero, the state that the page shows: a form from another state is refused
+	Refused error      // the reason that the act is not possible now: the page gives it and has no form
+
+	// Do performs the act and returns the message about it. It may read the form of the request.
+	Do func(ctx context.Context) (done string, err error)
+	// Make, in place of Do, makes secrets and returns the page that shows them.
+	Make func(ctx context.Context) (ui.Secrets, error)
+
+	To string // the URL afterwards, "" for Ask.Cancel
+}
+
+// Actions returns the rows of an act: the page that asks, and its form. read returns the act for
+// both.
+func Actions(path string, rule Rule, read func(r *http.Request, v Visit) (Action, error)) []Route {
+	return []Route{
+		{Kind: Page, Path: path, Needs: rule(Page, true), Ask: read},
+		{Kind: Act, Path: path, Needs: rule(Act, true), Ask: read},
+	}
+}
+
+// complete adds the parts of the page that the act does not name, and the typed values.
+func (c *Action) complete(r *http.Request) {
+	view := &c.Ask
+	if view.Action == "" && view.Button.Label != "" {
+		view.Action = r.URL.EscapedPath()
+	}
+	if c.Seen.Version != "" {
+		view.Hidden = append(view.Hidden, c.Seen.Param())
+	}
+	if c.Refused != nil {
+		view.Action = ""
+		view.Fields = nil
+	}
+	if c.To == "" {
+		c.To = view.Cancel
+	}
+	if r.Method != http.MethodPost {
+		return
+	}
+	for i := range view.Fields {
+		switch f := &view.Fields[i]; {
+		case f.Type == "checkbox":
+			f.Checked = r.PostForm.Has(f.Name)
+		case r.PostForm.Has(f.Name):
+			f.Value = ui.FormText(r, f.Name)
+		}
+	}
+}
+
+// ask shows the page of an act. An act that conflicts with the present state has a page like any
+// other, without a form.
+func (a *Area) ask(
+	w http.ResponseWriter, r *http.Request, v Visit, read func(*http.Request, Visit) (Action, error),
+) error {
+	act, err := read(r, v)
+	if err != nil {
+		return err
+	}
+	act.complete(r)
+	if f := fault.Of(act.Refused); act.Refused != nil && (f == nil || f.Kind != fault.Conflict) {
+		return a.Refuse(w, r, v, act.Ask, act.Refused)
+	}
+	if act.Refused != nil {
+		act.Ask.Refuse(act.Refused)
+	}
+	return a.Confirm(w, r, v, http.StatusOK, act.Ask)
+}
+
+// perform performs the act of a form.
+func (a *Area) perform(
+	w http.ResponseWriter, r *http.Request, v Visit, read func(*http.Request, Visit) (Action, error),
+) error {
+	if err := ui.ReadForm(r); err != nil {
+		return err
+	}
+	act, err := read(r, v)
+	if err != nil {
+		return err
+	}
+	act.complete(r)
+	if act.Seen.Version != "" {
+		err = act.Seen.Unchanged(r)
+	}
+	if err == nil {
+		err = act.Refused
+	}
+	var shown ui.Secrets
+	var done string
+	switch {
+	case err != nil:
+	case act.Make != nil:
+		shown, err = act.Make(r.Context())
+	case act.Do != nil:
+		done, err = act.Do(r.Context())
+	default: // the page says why it is not possible
+		return a.Confirm(w, r, v, http.StatusConflict, act.Ask)
+	}
+	switch {
+	case err != nil:
+		return a.Refuse(w, r, v, act.Ask, err)
+	case act.Make != nil:
+		shown.Back = cmp.Or(shown.Back, act.To)
+		return a.ShowSecrets(w, r, v, shown)
+	case done != "":
+		a.Site.Sessions.Flash(r.Context(), done)
+	}
+	ui.SeeOther(w, r, act.To)
+	return nil
+}
+
+// Confirm shows the page of an act. After a refusal, status is that of the refusal.
+func (a *Area) Confirm(w http.ResponseWriter, r *http.Request, visit Visit, status int, view ui.Confirm) error {
 	return a.Render(w, r, visit, ui.PageConfirm, ui.View{Title: view.Heading, Status: status, Data: view})
 }
 
-// Refuse shows the page of an act again with what is wrong. An id that is unknown is
-// answered as a page that does not exist; what nobody can correct is an error of its own.
-func (a *Area[N, V]) Refuse(w http.ResponseWriter, r *http.Request, visit V, view ui.Confirm, err error) error {
+// Refuse shows the page of an act again with the error. An unknown id gets the answer of a missing
+// page; an error that is not the sender's is returned.
+func (a *Area) Refuse(w http.ResponseWriter, r *http.Request, visit Visit, view ui.Confirm, err error) error {
 	f := fault.Of(err)
 	if f == nil || f.Kind == fault.Missing {
 		return Missing(err)
@@ -30,16 +145,15 @@ func (a *Area[N, V]) Refuse(w http.ResponseWriter, r *http.Request, visit V, vie
 	return a.Confirm(w, r, visit, wire.Status(f.Kind), view)
 }
 
-// Done leads on to a page of the area, which says what was done.
-func (a *Area[N, V]) Done(w http.ResponseWriter, r *http.Request, visit V, path, text string) error {
+// Done redirects to a page of the area, with a message about the act.
+func (a *Area) Done(w http.ResponseWriter, r *http.Request, visit Visit, path, text string) error {
 	a.Site.Sessions.Flash(r.Context(), text)
 	ui.SeeOther(w, r, visit.Path("%s", path))
 	return nil
 }
 
-// ShowSecrets answers with new secrets: no redirect, so that they are in this answer and
-// nowhere else.
-func (a *Area[N, V]) ShowSecrets(w http.ResponseWriter, r *http.Request, visit V, view ui.Secrets) error {
+// ShowSecrets answers with new secrets. It does not redirect, so they are only in this response.
+func (a *Area) ShowSecrets(w http.ResponseWriter, r *http.Request, visit Visit, view ui.Secrets) error {
 	status := http.StatusOK
 	if view.Repeated {
 		status = http.StatusConflict
@@ -47,7 +161,7 @@ func (a *Area[N, V]) ShowSecrets(w http.ResponseWriter, r *http.Request, visit V
 	return a.Render(w, r, visit, ui.PageSecrets, ui.View{Title: view.Heading, Status: status, Data: view})
 }
 
-// ID reads a number of the path. What is no number is 0, which nothing has.
+// ID reads a number of the path. Anything else is 0, which is no valid id.
 func ID(r *http.Request, name string) int64 {
 	n, err := strconv.ParseInt(r.PathValue(name), 10, 64)
 	if err != nil {
@@ -56,27 +170,30 @@ func ID(r *http.Request, name string) int64 {
 	return n
 }
 
-// formNonce is the hidden field that tells a form that is sent again from a new one.
+// formNonce is the hidden field that tells a resent form from a new one.
 const formNonce = "form"
 
-// Nonce is a new value of the hidden field that Once reads.
+// Nonce returns a new value of the hidden field that Once reads.
 func Nonce() ui.Param { return ui.Param{Name: formNonce, Value: secret.Make("")[:32]} }
 
-// Once identifies the form of a request. Whoever sends it again, by reloading the page
-// that answered it, makes nothing a second time.
-func (a *Area[N, V]) Once(r *http.Request, visit V) (idempotency.Request, error) {
+// Once identifies the form of a request. Sending it again, for example by a reload, creates nothing
+// a second time.
+func (a *Area) Once(r *http.Request, visit Visit) (idempotency.Request, error) {
 	q := idempotency.Request{
 		Scope: a.Name + ":user:" + strconv.FormatInt(visit.Common().User.ID, 10), Key: r.PostFormValue(formNonce),
 		Body: secret.Hash(r.URL.Path + "?" + r.PostForm.Encode()),
 	}
 	if q.Valid() != nil {
-		return q, fault.New(fault.Invalid, CodeIncompleteForm, "The form was not sent whole. Go back, reload the page and send it again.")
+		return q, fault.New(
+			fault.Invalid,
+			CodeIncompleteForm,
+			"The form was not sent whole. Go back, reload the page and send it again.",
+		)
 	}
 	return q, nil
 }
 
-// WasSent reports whether an error says that the form was sent before, or is being
-// handled at this moment.
+// WasSent reports whether an error says that the form was sent before, or is being handled now.
 func WasSent(err error) bool {
 	return fault.Is(err, idempotency.CodeIdempotencyKeyInUse) || fault.Is(err, idempotency.CodeIdempotencyKeyReused)
 }

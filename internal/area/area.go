@@ -1,13 +1,12 @@
-// Package area is what the portal and the console share: a table of routes that says
-// what each row needs, the check of every request against it, streams that end when the
-// access does, the navigation, pages that ask before an act, and the answer to a form
-// whose thing has changed since it was shown. Package areatest, in it, has the
-// isolation test of both.
+// Package area has the parts that the portal and the console share: a table of routes with the
+// access that each needs, the check of every request against it, streams that end with the access,
+// the navigation, pages that ask before an act, and the refusal of stale forms. Package areatest,
+// below it, has the isolation test of both.
 //
-// It has the pages that are in both, such as that of a delivery: their templates are in
-// its folder pages, which NewPages reads together with those of the package, and their
-// views are made by functions that take what differs. It owns no route and no table; the
-// looks are those of package ui, and who is signed in is known by package visitor.
+// It has the pages that are in both, such as that of a delivery. Their templates are in its folder
+// pages, which ReadPages reads together with those of the package; functions with parameters for
+// the differences build their views. It owns no route and no table. Package ui has the looks, and
+// package visitor knows the signed-in person.
 package area
 
 import (
@@ -17,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/live"
 	"claviger/internal/ui"
@@ -24,85 +24,99 @@ import (
 	"claviger/internal/wire"
 )
 
-// Kind is what a row of the table serves.
+// Kind is the kind of a row of the table.
 type Kind string
 
-// The kinds of rows.
+// Kinds of rows.
 const (
 	Page   Kind = "page"   // answers GET with a page, a fragment or a download
-	Act    Kind = "act"    // answers POST: it changes or sends something
+	Act    Kind = "act"    // answers POST: changes or sends something
 	Stream Kind = "stream" // answers GET with server-sent events
 )
 
-// Route is one row of the table. N is what rows need, such as a role; V is who visits.
-type Route[N any, V Visitor[N]] struct {
+// Rule returns the access that an area requires for a row: changes means that the row changes
+// something, or asks for that.
+type Rule func(kind Kind, changes bool) any
+
+// Serve handles a request of a person with access. A returned error is shown as an error page.
+type Serve = func(w http.ResponseWriter, r *http.Request, v Visit) error
+
+// Route is one row of the table. It has one of the functions.
+type Route struct {
 	Kind  Kind
 	Path  string // below Area.Prefix, such as /deliveries/{delivery}
-	Needs N      // what a person must have to request it
-	Serve func(w http.ResponseWriter, r *http.Request, visit V) error
+	Needs any    // required access, such as a role: Visit.Meets knows its type
+
+	Serve Serve
+	Ask   func(r *http.Request, v Visit) (Action, error) // of an act with a page that asks: see Actions
+	Find  func(r *http.Request, v Visit) (Shown, error)  // of a page that is updated live: see Lives
 
 	Upload bool // the form of the act has a file in it
 }
 
-// Visit is what every area knows of a request that it lets in. The Visit of an area
-// embeds it.
-type Visit[N any] struct {
+// Visit is a request of an admitted person. Each area has its own type.
+type Visit interface {
+	Meets(needs any) bool                   // reports whether the person has the access that a row needs
+	Path(path string, values ...any) string // returns the URL of a page: a path of the table, and values for its verbs
+	Actor() audit.Actor                     // the person as the audit names them
+	Common() Admitted                       // implemented by embedding Admitted
+}
+
+// Admitted has the facts of a visit that every area knows. The visit of an area embeds it.
+type Admitted struct {
 	*visitor.Visitor
-	Needs N // of the route
+	Area  *Area
+	Needs any // of the route
 }
 
-// Common is what every area knows of the visit.
-func (v Visit[N]) Common() Visit[N] { return v }
+// Common returns the facts.
+func (a Admitted) Common() Admitted { return a }
 
-// Visitor is the Visit of an area.
-type Visitor[N any] interface {
-	May(needs N) bool                       // whether the person has what a row needs
-	Path(path string, values ...any) string // the address of a page: a path of the table, and values for its verbs
-	Common() Visit[N]                       // by embedding Visit
-}
-
-// Entry leads to a page from the navigation.
+// Entry is a link of the navigation.
 type Entry struct {
 	Group, Label, Path string
-	Also               string // the path of pages that belong to it; "" for none below another path
+	Also               string // path of other pages that belong to it, or ""
 }
 
 // Area is the pages below one prefix.
-type Area[N any, V Visitor[N]] struct {
+type Area struct {
 	Name       string // such as portal
 	Prefix     string // of its addresses, such as /portal/{partner}
 	Site       *visitor.Site
 	Now        func() time.Time
-	Streams    *ui.Streams // open pages that follow what happens
-	Table      []Route[N, V]
-	Search     string  // the page with the search box, "" if there is none; other pages have a box that leads there
-	Navigation []Entry // in this order; an entry is shown if the table has its page and the person may see it
+	Streams    *ui.Streams // open pages that are updated live
+	Table      []Route
+	Search     string  // the page with the search box, "" if none; the box on other pages leads there
+	Navigation []Entry // in order; entries without a page in the table or without access are hidden
+	Token      string  // stands for the secret in examples of API calls, "" for the partner's key
 
-	// Rights has, by user, another version whenever their access changes: open streams
-	// check theirs then.
+	// Rights has a new version, by user, whenever their access changes. Open streams then check
+	// theirs.
 	Rights *live.Versions
 
-	// Title is what the navigation is called.
-	Title func(visit V) string
-	// Banner marks the pages of a visit that is not the usual one; nil, or its answer nil:
-	// there is nothing to say. For those of errors see ui.Pages.Mark.
-	Banner func(visit V) *ui.Banner
-	// Enter finds out what a visitor may do, as it is stored now. Whoever lacks what the
-	// row needs gets NotFound, whatever the reason, and so learns nothing.
-	Enter func(ctx context.Context, r *http.Request, v *visitor.Visitor, needs N) (V, error)
+	// Title returns the title of the navigation.
+	Title func(v Visit) string
+	// Banner marks the pages of an unusual visit. It may be nil or return nil. For error pages see
+	// ui.Pages.Mark.
+	Banner func(v Visit) *ui.Banner
+	// Enter reads the visitor's stored access. Without the access that the row needs it always
+	// returns NotFound, so that the answer reveals nothing.
+	Enter func(ctx context.Context, r *http.Request, a Admitted) (Visit, error)
+	// Before may answer a request in place of the row, and reports whether it did. It may be nil.
+	Before func(w http.ResponseWriter, r *http.Request, v Visit) (refused bool, err error)
 
 	turns turns // of open pages
 
 	indexed sync.Once
-	pages   map[string]N // what each page of the table needs, by path
+	pages   map[string]any // required access of each page of the table, by path
 }
 
 // Routes returns the routes of the table for the mux.
-func (a *Area[N, V]) Routes() []wire.Route {
+func (a *Area) Routes() []wire.Route {
 	routes := make([]wire.Route, 0, len(a.Table))
 	for _, rt := range a.Table {
 		serve := func(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
-			visit, err := a.Enter(r.Context(), r, v, rt.Needs)
+			visit, err := a.Enter(r.Context(), r, Admitted{v, a, rt.Needs})
 			if err != nil {
 				return err
 			}
@@ -110,7 +124,12 @@ func (a *Area[N, V]) Routes() []wire.Route {
 				http.Redirect(w, r, to, http.StatusSeeOther)
 				return nil
 			}
-			return rt.Serve(w, r, visit)
+			if a.Before != nil {
+				if refused, err := a.Before(w, r, visit); refused || err != nil {
+					return err
+				}
+			}
+			return a.serve(rt, w, r, visit) //nolint:contextcheck // it has the request
 		}
 		switch rt.Kind {
 		case Act:
@@ -128,13 +147,28 @@ func (a *Area[N, V]) Routes() []wire.Route {
 	return routes
 }
 
-// mayFollow is the access to streams that need that. It answers everybody else as
-// somebody who is not signed in, so that their pages give up.
-func (a *Area[N, V]) mayFollow(needs N) visitor.Access {
+// serve calls the function of a row.
+func (a *Area) serve(rt Route, w http.ResponseWriter, r *http.Request, v Visit) error {
+	switch {
+	case rt.Ask != nil && rt.Kind == Act:
+		return a.perform(w, r, v, rt.Ask)
+	case rt.Ask != nil:
+		return a.ask(w, r, v, rt.Ask)
+	case rt.Find != nil && rt.Kind == Stream:
+		return a.tell(w, r, v, rt.Find)
+	case rt.Find != nil:
+		return a.show(w, r, v, rt.Find)
+	}
+	return rt.Serve(w, r, v)
+}
+
+// mayFollow returns the access check of streams. Without access it answers as for a signed-out
+// visitor, so that the page stops reconnecting.
+func (a *Area) mayFollow(needs any) visitor.Access {
 	return func(r *http.Request, v *visitor.Visitor) error {
 		err := visitor.SignedIn(r, v)
 		if err == nil {
-			_, err = a.Enter(r.Context(), r, v, needs)
+			_, err = a.Enter(r.Context(), r, Admitted{v, a, needs})
 		}
 		if fault.Is(err, wire.CodeNotFound) {
 			return visitor.ErrSignIn
@@ -143,55 +177,59 @@ func (a *Area[N, V]) mayFollow(needs N) visitor.Access {
 	}
 }
 
-// Recheck returns an error if the person of a visit has signed out since, or may no
-// longer have its route.
-func (a *Area[N, V]) Recheck(ctx context.Context, r *http.Request, visit V) error {
+// Recheck returns an error if the person has signed out or lost access to the route of the visit.
+func (a *Area) Recheck(ctx context.Context, r *http.Request, visit Visit) error {
 	_, err := a.again(ctx, r, visit)
 	return err
 }
 
-// again lets the person of a visit in anew.
-func (a *Area[N, V]) again(ctx context.Context, r *http.Request, visit V) (V, error) {
+// again admits the person of a visit again.
+func (a *Area) again(ctx context.Context, r *http.Request, visit Visit) (Visit, error) {
 	c := visit.Common()
 	now, err := a.Site.Again(ctx, r, c.Visitor)
 	if err != nil {
-		var none V
-		return none, err
+		return nil, err
 	}
-	return a.Enter(ctx, r, now, c.Needs)
+	c.Visitor = now
+	return a.Enter(ctx, r, c)
 }
 
-// unchanged returns an error if the person of a visit may no longer have its route, or
-// may have other rows of the table than at its beginning: what a stream sends is made
-// for these.
-func (a *Area[N, V]) unchanged(ctx context.Context, r *http.Request, visit V) error {
+// unchanged returns an error if the person has lost access to the route, or may see other rows of
+// the table than at the start: the content of a stream depends on them.
+func (a *Area) unchanged(ctx context.Context, r *http.Request, visit Visit) error {
 	now, err := a.again(ctx, r, visit)
 	if err != nil {
 		return err
 	}
 	for _, rt := range a.Table {
-		if visit.May(rt.Needs) != now.May(rt.Needs) {
+		if visit.Meets(rt.Needs) != now.Meets(rt.Needs) {
 			return ui.ErrOtherAccess
 		}
 	}
 	return nil
 }
 
-// Follow serves a stream: read returns what is new, and changed receives when there may
-// be something. Whether the person is still signed in and may have it is checked before
-// each message, when their access changes and every 30 seconds. read gets a context that
-// lasts as long as the page.
-func (a *Area[N, V]) Follow(w http.ResponseWriter, r *http.Request, visit V, changed <-chan struct{}, read func(context.Context) ([]ui.Message, error)) error {
+// Follow serves a stream: read returns the news, and changed receives when there may be some. It
+// checks the session and the access before each message, when the access changes and every 30
+// seconds. The context of read lasts as long as the page.
+func (a *Area) Follow(
+	w http.ResponseWriter,
+	r *http.Request,
+	visit Visit,
+	changed <-chan struct{},
+	read func(context.Context) ([]ui.Message, error),
+) error {
 	person := visit.Common().User.ID
 	seen, err := a.Rights.Of(r.Context(), person)
 	if err == nil {
-		err = a.Recheck(r.Context(), r, visit) // as it is after that
+		err = a.Recheck(r.Context(), r, visit) // after the version was read
 	}
 	if err != nil {
 		return err
 	}
 	recheck := live.NewSignal()
-	watch := a.Rights.Watch(r.Context(), person, seen, recheck)
+	//nolint:contextcheck // it reads for all pages, with a context of its own
+	watch := a.Rights.Watch(person, seen, recheck)
 	defer watch.Close()
 	return a.Streams.Serve(w, r, ui.Stream{
 		Person: person, Changed: changed, Read: read, Recheck: recheck,
@@ -199,8 +237,8 @@ func (a *Area[N, V]) Follow(w http.ResponseWriter, r *http.Request, visit V, cha
 	})
 }
 
-// LastSeen is what a page that opens its stream knows: the id of the last message, or the
-// parameter since that the page put into the address.
+// LastSeen returns the state that a page knows when it opens its stream: the id of the last
+// message, or the parameter since that the page put into the URL.
 func LastSeen(r *http.Request) string {
 	if id := r.Header.Get("Last-Event-ID"); id != "" {
 		return id
@@ -208,9 +246,15 @@ func LastSeen(r *http.Request) string {
 	return r.URL.Query().Get("since")
 }
 
+// Call returns the API call for a page or act, for the template "curl".
+func (a *Area) Call(what, method, path string, query ...ui.Param) ui.Curl {
+	return ui.Curl{What: what, Method: method, URL: a.Site.Pages.PublicURL + path, Query: query, Secret: a.Token}
+}
+
 // Render shows a page of the area, with the navigation.
-func (a *Area[N, V]) Render(w http.ResponseWriter, r *http.Request, visit V, name string, view ui.View) error {
-	view.Wide, view.NoIndex = true, true
+func (a *Area) Render(w http.ResponseWriter, r *http.Request, visit Visit, name string, view ui.View) error {
+	view.Wide = true
+	view.NoIndex = true
 	view.Banner = a.banner(visit)
 	view.Nav = &ui.Nav{Title: a.Title(visit), Items: a.Items(r, visit)}
 	if a.Search != "" && a.Has(a.Search, visit) && r.URL.Path != visit.Path("%s", a.Search) {
@@ -219,19 +263,21 @@ func (a *Area[N, V]) Render(w http.ResponseWriter, r *http.Request, visit V, nam
 	return a.Site.Render(w, r, visit.Common().Visitor, name, view)
 }
 
-// banner marks the pages of a visit.
-func (a *Area[N, V]) banner(visit V) *ui.Banner {
+// banner returns the banner of a visit, or nil.
+func (a *Area) banner(visit Visit) *ui.Banner {
 	if a.Banner == nil {
 		return nil
 	}
 	return a.Banner(visit)
 }
 
-// Items lists the pages of the navigation that exist and that the person may see. The
-// page that is shown belongs to the entry with the longest path that it is below.
-func (a *Area[N, V]) Items(r *http.Request, visit V) []ui.Item {
-	items, prefix := make([]ui.Item, 0, len(a.Navigation)), visit.Path("")
-	current, longest := -1, -1
+// Items lists the navigation entries whose pages exist and that the person may see. The current
+// page belongs to the entry with the longest path above it.
+func (a *Area) Items(r *http.Request, visit Visit) []ui.Item {
+	items := make([]ui.Item, 0, len(a.Navigation))
+	prefix := visit.Path("")
+	current := -1
+	longest := -1
 	for _, entry := range a.Navigation {
 		if !a.Has(entry.Path, visit) {
 			continue
@@ -239,10 +285,12 @@ func (a *Area[N, V]) Items(r *http.Request, visit V) []ui.Item {
 		to := prefix + entry.Path
 		here := strings.TrimSuffix(r.URL.Path, "/")
 		if entry.Also != "" && strings.HasPrefix(here, prefix+entry.Also+"/") {
-			current, longest = len(items), len(prefix+entry.Also)
+			current = len(items)
+			longest = len(prefix + entry.Also)
 		}
 		if (here == to || entry.Path != "" && strings.HasPrefix(here, to+"/")) && len(to) > longest {
-			current, longest = len(items), len(to)
+			current = len(items)
+			longest = len(to)
 		}
 		items = append(items, ui.Item{Group: entry.Group, Label: entry.Label, URL: to})
 	}
@@ -252,10 +300,10 @@ func (a *Area[N, V]) Items(r *http.Request, visit V) []ui.Item {
 	return items
 }
 
-// Has reports whether the area has a page that the person may see.
-func (a *Area[N, V]) Has(path string, visit V) bool {
+// Has reports whether the area has a page at path that the person may see.
+func (a *Area) Has(path string, visit Visit) bool {
 	a.indexed.Do(func() { // every page asks for each entry of the navigation
-		a.pages = make(map[string]N, len(a.Table))
+		a.pages = make(map[string]any, len(a.Table))
 		for _, rt := range a.Table {
 			if rt.Kind == Page {
 				a.pages[rt.Path] = rt.Needs
@@ -263,19 +311,22 @@ func (a *Area[N, V]) Has(path string, visit V) bool {
 		}
 	})
 	needs, ok := a.pages[path]
-	return ok && visit.May(needs)
+	return ok && visit.Meets(needs)
 }
 
-// NotFound is the error of everything that does not exist for the person who requests
-// it: ids that nobody has, ids of others, and pages that need another role. There is one
-// text for all of them, so that the answer tells nothing.
+// NotFound is the error for everything that does not exist for this person: unknown ids, ids of
+// others, and pages that need another role. They share one text, so that the answer reveals
+// nothing.
 func NotFound() error {
-	return fault.New(fault.Missing, wire.CodeNotFound,
-		"There is no page at this address, or your role does not include it. Check the address, or ask an admin of your team for access.")
+	return fault.New(
+		fault.Missing,
+		wire.CodeNotFound,
+		"There is no page at this address, or your role does not include it. Check the address, or ask an admin of "+
+			"your team for access.",
+	)
 }
 
-// Missing answers an id that is unknown, or somebody else's, like every page that does
-// not exist.
+// Missing turns an unknown or foreign id into NotFound.
 func Missing(err error) error {
 	if f := fault.Of(err); f != nil && f.Kind == fault.Missing {
 		return NotFound()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -30,9 +31,9 @@ import (
 var tester = audit.System("test")
 
 // visit is a visit of the test's area, which needs scopes.
-type visit struct{ area.Visit[account.Scope] }
+type visit struct{ area.Admitted }
 
-func (v *visit) May(needs account.Scope) bool { return v.User.Role.May(needs) }
+func (v *visit) Meets(needs any) bool { return v.User.Role.May(needs.(account.Scope)) }
 
 func (v *visit) Path(path string, values ...any) string {
 	return "/area" + fmt.Sprintf(path, values...)
@@ -42,11 +43,11 @@ func (v *visit) Path(path string, values ...any) string {
 type harness struct {
 	*testing.T
 	db       *sqldb.DB
-	accounts *account.Book
+	accounts *account.Store
 	user     account.User
 	server   *httptest.Server
 	cookie   *http.Cookie
-	exports  area.Exports[account.Scope, *visit]
+	exports  area.Exports
 	shown    area.Shown
 }
 
@@ -54,7 +55,7 @@ func start(t *testing.T) *harness {
 	t.Helper()
 	h := &harness{T: t, db: sqldbtest.Open(t)}
 	now := func() time.Time { return time.Now().UTC() }
-	h.accounts = &account.Book{DB: h.db, Now: now, Mail: &mail.Outbox{}}
+	h.accounts = &account.Store{DB: h.db, Now: now, Mail: &mail.Outbox{}}
 	h.user, _, _ = h.accounts.Create(t.Context(), tester, account.Person{Email: "ann@market.example"})
 	h.setRole(h.user.ID, account.RoleSupport)
 	pages, err := ui.New(fstest.MapFS{"page.html": {Data: []byte(`<h1>Page</h1>{{define "now"}}{{.Data}}{{end}}`)}}, nil)
@@ -62,28 +63,27 @@ func start(t *testing.T) *harness {
 		t.Fatal(err)
 	}
 	site := &visitor.Site{
-		Pages: pages, Sessions: ui.NewSessions(&account.Sessions{DB: h.db, Now: now}, false), Accounts: h.accounts, Partners: &partner.Registry{DB: h.db, Now: now},
+		Pages: pages, Sessions: ui.NewSessions(&account.Sessions{DB: h.db, Now: now}, false), Accounts: h.accounts, Partners: &partner.Store{DB: h.db, Now: now},
 	}
-	a := &area.Area[account.Scope, *visit]{
-		Name: "area", Prefix: "/area", Site: site, Now: now, Streams: &ui.Streams{Recheck: time.Hour}, Title: func(*visit) string { return "Area" },
+	a := &area.Area{
+		Name: "area", Prefix: "/area", Site: site, Now: now, Streams: &ui.Streams{Recheck: time.Hour}, Title: func(area.Visit) string { return "Area" },
 		Rights: &live.Versions{Read: h.accounts.AccessVersions, Every: time.Millisecond},
-		Enter: func(_ context.Context, _ *http.Request, v *visitor.Visitor, needs account.Scope) (*visit, error) {
-			if !v.User.Role.May(needs) {
-				return nil, area.NotFound()
+		Enter: func(_ context.Context, _ *http.Request, a area.Admitted) (area.Visit, error) {
+			if v := (&visit{a}); v.Meets(a.Needs) {
+				return v, nil
 			}
-			return &visit{area.Visit[account.Scope]{Visitor: v, Needs: needs}}, nil
+			return nil, area.NotFound()
 		},
 	}
-	a.Table = []area.Route[account.Scope, *visit]{{Kind: area.Stream, Path: "/live", Needs: account.Support, Serve: func(w http.ResponseWriter, r *http.Request, v *visit) error {
+	needs := func(area.Kind, bool) any { return account.Support }
+	h.exports = area.Exports{Exporter: &export.Exporter{DB: h.db, Now: now}}
+	a.Table = slices.Concat(h.exports.Routes(needs), area.Lives("/shown", needs, func(*http.Request, area.Visit) (area.Shown, error) {
+		return h.shown, nil
+	}), []area.Route{{Kind: area.Stream, Path: "/live", Needs: account.Support, Serve: func(w http.ResponseWriter, r *http.Request, v area.Visit) error {
 		return a.Follow(w, r, v, nil, func(context.Context) ([]ui.Message, error) { return nil, nil })
-	}}, {Kind: area.Act, Path: area.ExportsPath, Needs: account.Support, Serve: func(w http.ResponseWriter, r *http.Request, v *visit) error {
-		return h.exports.Send(w, r, v)
-	}}, {Kind: area.Stream, Path: "/shown/live", Needs: account.Support, Serve: func(w http.ResponseWriter, r *http.Request, v *visit) error {
-		return a.Tells(w, r, v, func(*http.Request, *visit) (area.Shown, error) { return h.shown, nil })
-	}}}
-	h.exports = area.Exports[account.Scope, *visit]{Area: a, Exporter: &export.Exporter{DB: h.db, Now: now}}
+	}}})
 	routes := append(a.Routes(), site.Route(http.MethodPost, "/sign-in", visitor.Anyone, func(w http.ResponseWriter, r *http.Request, _ *visitor.Visitor) error {
-		return site.SignIn(r, h.user, now(), "", false)
+		return site.SignIn(r, account.Entry{User: h.user}, now(), false)
 	}))
 	h.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ctx, _ := wire.Begin(r.Context(), "req_1", "192.0.2.7")
@@ -98,7 +98,10 @@ func start(t *testing.T) *harness {
 func (h *harness) setRole(id int64, role account.Role) {
 	h.Helper()
 	if err := h.db.Write(h.Context(), func(tx *sqldb.Tx) error {
-		_, err := account.SetRole(h.Context(), tx, tester, id, role, time.Now().UTC())
+		u, err := account.SetRole(h.Context(), tx, tester, id, role, time.Now().UTC())
+		if id == h.user.ID {
+			h.user = u
+		}
 		return err
 	}); err != nil {
 		h.Fatal(err)
@@ -122,9 +125,8 @@ func (h *harness) do(method, path string) *http.Response {
 	return answer
 }
 
-// TestStreamEndsWithTheRole: an open stream of somebody whose role is taken ends at the
-// next look at the team, though nothing happened that it would tell; one whose role still
-// suffices stays.
+// TestStreamEndsWithTheRole: when a person loses the role, their open stream ends at the next check
+// of the team, even without news; it continues if the new role suffices.
 func TestStreamEndsWithTheRole(t *testing.T) {
 	h := start(t)
 	answer := h.do(http.MethodGet, "/area/live")
@@ -151,8 +153,7 @@ func TestStreamEndsWithTheRole(t *testing.T) {
 	}
 }
 
-// TestShownOnce: a page is sent what it shows when that has changed, and not when only
-// something else has.
+// TestShownOnce: a page is sent again only if its content has changed.
 func TestShownOnce(t *testing.T) {
 	h := start(t)
 	texts := make(chan string)
@@ -179,5 +180,26 @@ func TestShownOnce(t *testing.T) {
 		if got := lines.Text(); got != want {
 			t.Errorf("sent %q, want %q", got, want)
 		}
+	}
+}
+
+// TestReadsAreOfNoRequest: versions are read for all pages, so the read is independent of the
+// request of the first page.
+func TestReadsAreOfNoRequest(t *testing.T) {
+	h := start(t)
+	of := make(chan any)
+	h.shown = area.Shown{
+		Topic: 1, Page: "page",
+		Versions: &live.Versions{Every: time.Millisecond, Read: func(ctx context.Context, _ []int64) (map[int64]string, error) {
+			select {
+			case of <- ctx.Value(http.LocalAddrContextKey):
+			case <-ctx.Done():
+			}
+			return nil, ctx.Err()
+		}},
+	}
+	_ = h.do(http.MethodGet, "/area/shown/live?since=0")
+	if address := <-of; address != nil {
+		t.Errorf("the read has the context of the request to %v", address)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"claviger/internal/plural"
 )
 
-// AnswerWords is what an attempt to deliver met: the status code, or the cause in words.
-// "–" stands for no attempt, whose id is 0.
+// AnswerWords describes the result of a delivery attempt: the status code, or the cause in words.
+// It returns "–" for id 0, no attempt.
 func AnswerWords(id int64, status int, success bool, cause string) string {
 	switch {
 	case id == 0:
@@ -24,7 +24,7 @@ func AnswerWords(id int64, status int, success bool, cause string) string {
 	return strconv.Itoa(status) + ", not a success"
 }
 
-// ShortCause makes the first letter of a sentence large, and the rest short.
+// ShortCause shortens a sentence and capitalizes it.
 func ShortCause(s string) string {
 	if len(s) > 80 {
 		s = strings.ToValidUTF8(s[:80], "") + "…"
@@ -35,14 +35,14 @@ func ShortCause(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// Duration is how long something took; "–" if it is not known.
+// Duration formats a duration; "–" if it is not known.
 func Duration(known bool, d time.Duration) string {
 	switch {
 	case !known:
 		return "–"
 	case d == 0:
 		return "< 1 ms"
-	case d < 100*time.Microsecond: // which a tenth of a millisecond does not show
+	case d < 100*time.Microsecond: // too short for a tenth of a millisecond
 		return "< 0.1 ms"
 	case d >= time.Second:
 		return fmt.Sprintf("%.1f s", d.Seconds())
@@ -52,7 +52,8 @@ func Duration(known bool, d time.Duration) string {
 	return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
 }
 
-// Waiting says how many events wait for an endpoint; more says that there are others.
+// Waiting describes the number of events that wait for an endpoint; more means that there are
+// others.
 func Waiting(n int64, more bool) string {
 	if n == 0 {
 		return "No event waits."
@@ -60,7 +61,7 @@ func Waiting(n int64, more bool) string {
 	return AtLeast(n, more, "event waits", "events wait") + "."
 }
 
-// AtLeast is a number with its noun that may not be all.
+// AtLeast formats a number with its noun; more means that it is a minimum.
 func AtLeast(n int64, more bool, one string, many ...string) string {
 	if !more {
 		return plural.Of(n, one, many...)

@@ -7,7 +7,7 @@ import (
 	"claviger/internal/area"
 )
 
-// TestDuration: what took no time that can be shown is not said to have taken none.
+// TestDuration: a duration too short to show is not shown as zero.
 func TestDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "< 1 ms", time.Microsecond: "< 0.1 ms", 99 * time.Microsecond: "< 0.1 ms", 100 * time.Microsecond: "0.1 ms", 1240 * time.Microsecond: "1.2 ms",

@@ -8,15 +8,15 @@ import (
 	"strings"
 	"time"
 
-	"claviger/internal/courier"
+	"claviger/internal/diagnose"
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/ui"
 	"claviger/internal/webhook/history"
 )
 
-// DeliveriesPath is where the portal and the console have their deliveries; the page of
-// one is below it.
+// DeliveriesPath is the path of the deliveries in the portal and the console; the page of one is
+// below it.
 const DeliveriesPath = "/deliveries"
 
 // PageDeliveries is the page that lists deliveries, with a DeliveriesView.
@@ -27,16 +27,16 @@ type DeliveriesView struct {
 	Lead    string
 	Form    ui.Form
 	Filters ui.Filters
-	Failed  string // how many, "" for none
+	Failed  string // number of failures, or ""
 	FailURL string
 	Results ui.Results
-	Acts    []ui.Item // what can be done with those that are listed
-	Follow  string    // where the list is told of new ones, "" if it is or cannot be
-	Pause   string    // where it is not
+	Acts    []ui.Item // acts on the listed deliveries
+	Follow  string    // URL that turns live updates on, "" if they are on or impossible
+	Pause   string    // URL that turns them off
 	Curl    ui.Curl
 }
 
-// ranges are the spans of time that can be chosen.
+// ranges are the selectable spans of time.
 var ranges = []ui.Option{
 	{Value: "24h", Label: "Last 24 hours"},
 	{Value: "7d", Label: "Last 7 days"},
@@ -45,18 +45,18 @@ var ranges = []ui.Option{
 	{Value: "span", Label: "From and to"},
 }
 
-// days are how many days the ranges have.
+// days is the number of days of each range.
 var days = map[string]int{"24h": 1, "7d": 7, "30d": 30}
 
-// DeliveryQuery is which deliveries a page is about, as its address says.
+// DeliveryQuery selects deliveries, as the URL of a page says.
 type DeliveryQuery struct {
 	Filter     history.Filter
-	LicenseKey string // what was asked for; whose license it is, the caller finds out
+	LicenseKey string // as requested; the caller looks up its owner
 	Form       ui.Form
 }
 
-// ReadDeliveryQuery reads the filters of the query. The first page without filters has
-// the last 24 hours; who asks for an event or a license means all time.
+// ReadDeliveryQuery reads the filters of the query. Without filters, the first page has the last 24
+// hours; a query for an event or a license means all time.
 func ReadDeliveryQuery(r *http.Request, now time.Time) DeliveryQuery {
 	query := r.URL.Query()
 	text := func(name string) string { return CleanQuery(query.Get(name)) }
@@ -87,12 +87,12 @@ func ReadDeliveryQuery(r *http.Request, now time.Time) DeliveryQuery {
 	return q
 }
 
-// CleanQuery is a value of an address without what no filter has.
+// CleanQuery removes characters from a query value that no filter has.
 func CleanQuery(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(strings.TrimSpace(s), ""), "\x00", "")
 }
 
-// WithParam is the address of the page with another value of a parameter; "" leaves it out.
+// WithParam returns the URL of the page with one parameter changed; "" removes it.
 func WithParam(r *http.Request, name, value string) string {
 	q := r.URL.Query()
 	if q.Set(name, value); value == "" {
@@ -101,25 +101,33 @@ func WithParam(r *http.Request, name, value string) string {
 	return (&url.URL{Path: r.URL.Path, RawQuery: q.Encode()}).String()
 }
 
-// readFilter reads what is asked for but the time.
+// readFilter reads all filters except the time.
 func (q *DeliveryQuery) readFilter(text func(string) string) {
 	f := &q.Filter
 	if f.State = history.State(text("state")); f.State != "" && !f.State.Known() {
 		q.Form.Refuse(fault.Field("state", "is not one of the list."))
 	}
 	kind, err := event.ParseKind(text("event"))
-	if f.Kind = int(kind); err != nil {
+	f.Kind = int(kind)
+	if err != nil {
 		q.Form.Refuse(fault.Field("event", "is not one of the list."))
 	}
 	if s := text("code"); s != "" {
 		var ok bool
 		if f.Codes, ok = history.ParseCodes(strings.ToLower(s)); !ok {
-			q.Form.Refuse(fault.Field("code", "must be a status such as 404, a class such as 4xx, none for no answer, or why there was none: %s.", courier.CauseList()))
+			q.Form.Refuse(
+				fault.Field(
+					"code",
+					"must be a status such as 404, a class such as 4xx, none for no answer, or why there was none: %s.",
+					diagnose.CauseList(),
+				),
+			)
 		}
 	}
 	if s := text("id"); s != "" {
 		n, err := strconv.ParseInt(strings.TrimPrefix(s, "evt_"), 10, 64)
-		if f.EventID = n; err != nil || n < 1 {
+		f.EventID = n
+		if err != nil || n < 1 {
 			q.Form.Refuse(fault.Field("id", "must be an event id such as 42, or a webhook-id such as evt_42."))
 		}
 	}
@@ -153,9 +161,10 @@ var stateOptions = func() []ui.Option {
 	return list
 }()
 
-// stateWords say what the states mean.
+// stateWords describe the states.
 var stateWords = map[history.State]string{
-	history.Delivered: "Delivered", history.Waiting: "Waiting", history.Failing: "Failing, tried again", history.Exhausted: "Exhausted, given up",
+	history.Delivered: "Delivered", history.Waiting: "Waiting", history.Failing: "Failing, tried again",
+	history.Exhausted:  "Exhausted, given up",
 	history.Superseded: "Superseded by a newer event", history.Failed: "Failed: failing, exhausted or superseded",
 }
 
@@ -167,7 +176,7 @@ var kindOptions = func() []ui.Option {
 	return list
 }()
 
-// Params are the filters as the APIs take them.
+// Params returns the filters as API parameters.
 func (q DeliveryQuery) Params() []ui.Param {
 	f := q.Filter
 	list := []ui.Param{
@@ -184,21 +193,23 @@ func (q DeliveryQuery) Params() []ui.Param {
 	return list
 }
 
-// LeadOn adds what leads to other pages of the list: next is the page behind this one, ""
-// for none, first the first one, "" on it.
+// LeadOn adds links to other pages of the list: next is the following page or "", first the first
+// page, or "" if this is it.
 func (v *DeliveriesView) LeadOn(next, first string, searchedTo time.Time) {
 	v.Results.Pager.Label = "Pages of deliveries"
 	if searchedTo.IsZero() {
 		v.Results.Pager.Next = next
 	} else {
-		v.Results.SearchedTo, v.Results.GoOn = searchedTo, next
+		v.Results.SearchedTo = searchedTo
+		v.Results.GoOn = next
 	}
 	if first != "" {
-		v.Results.Pager.Prev, v.Results.Pager.Showing = first, "Older deliveries"
+		v.Results.Pager.Prev = first
+		v.Results.Pager.Showing = "Older deliveries"
 	}
 }
 
-// Query is a query without some of its parameters, with its question mark.
+// Query encodes a query without some of its parameters, with the question mark.
 func Query(q url.Values, without ...string) string {
 	for _, name := range without {
 		q.Del(name)
@@ -209,23 +220,28 @@ func Query(q url.Values, without ...string) string {
 	return "?" + q.Encode()
 }
 
-// keyTail is how much of a license key a list shows.
+// keyTail is the number of characters of a license key that a list shows.
 const keyTail = 8
 
-// Tail is the end of a license key.
+// Tail returns the end of a license key.
 func Tail(key string) string { return "…" + key[max(0, len(key)-keyTail):] }
 
-// DeliveryTable says how a list of deliveries is shown.
+// DeliveryTable has the links and columns of a list of deliveries.
 type DeliveryTable struct {
-	Deliveries string            // the page of a delivery is below it
-	Licenses   string            // that of a license is below it
-	Query      string            // of the list: the page of a delivery gets it, so that it leads back
-	Partners   map[int64]ui.Cell // by id; nil: all are of one partner
+	Deliveries string            // prefix of a delivery's page
+	Licenses   string            // prefix of a license's page
+	Query      string            // of the list; a delivery's page gets it for its link back
+	Partners   map[int64]ui.Cell // by id; nil if all are of one partner
 }
 
 // Of lists deliveries, one line each.
 func (t DeliveryTable) Of(list []history.OfPartner) ui.Table {
-	table := ui.Table{ID: "deliveries", Caption: "Deliveries, newest event first", Lines: true, Columns: []ui.Column{{Label: "State"}}}
+	table := ui.Table{
+		ID:      "deliveries",
+		Caption: "Deliveries, newest event first",
+		Lines:   true,
+		Columns: []ui.Column{{Label: "State"}},
+	}
 	if t.Partners != nil {
 		table.Columns = append(table.Columns, ui.Column{Label: "Partner"})
 	}
@@ -245,7 +261,7 @@ func (t DeliveryTable) Of(list []history.OfPartner) ui.Table {
 	return table
 }
 
-// cells appends those of a delivery.
+// cells appends the cells of a delivery.
 func (t DeliveryTable) cells(cells []ui.Cell, d *history.OfPartner, id string) []ui.Cell {
 	next := ui.Cell{At: d.NextAt}
 	if d.NextAt.IsZero() {

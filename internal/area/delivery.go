@@ -7,24 +7,24 @@ import (
 	"time"
 
 	"claviger/internal/audit"
-	"claviger/internal/courier"
+	"claviger/internal/diagnose"
 	"claviger/internal/event"
 	"claviger/internal/ui"
 	"claviger/internal/webhook/history"
 )
 
-// DeliveryPages makes the pages about one delivery. It has what the portal and the console
-// have of their own: whom they speak to, and their API.
+// DeliveryPages builds the pages about one delivery. Its fields are the differences between the
+// portal and the console: the audience and the API.
 type DeliveryPages struct {
 	Path    func(path string, values ...any) string // of a page
 	License string                                  // the path of a license's page, with a verb for its key
 	Call    func(what, method, path string, query ...ui.Param) ui.Curl
 	API     string // of the partner's deliveries, such as /v2
 	Events  string // the API of events
-	Whose   string // the server that answers: Your, or The partner's
+	Whose   string // owner of the answering server: Your, or The partner's
 	Brand   string // of the partner
 	Partner *ui.Item
-	Who     func(by audit.Actor) string // who had something sent
+	Who     func(by audit.Actor) string // names the sender
 	May     bool                        // the person may send
 	List    string                      // the query of the list that led here
 }
@@ -33,7 +33,7 @@ type DeliveryPages struct {
 type deliveryView struct {
 	Heading    string
 	State      string
-	Says       []string // where it stands and what comes next
+	Says       []string // the state and the next step
 	Partner    *ui.Item // nil on the partner's own pages
 	WebhookID  string
 	License    string
@@ -42,8 +42,8 @@ type deliveryView struct {
 	NextAt     time.Time
 	Attempt    *attemptView // nil: there is none yet
 	Attempts   ui.Table
-	Send       string // the page to send it again, "" if the person may not
-	Back       string // to the list, at its row
+	Send       string // the page that resends it, "" if the person may not
+	Back       string // the list, at its row
 	Curl       ui.Curl
 }
 
@@ -51,7 +51,7 @@ type deliveryView struct {
 type attemptView struct {
 	Title    string
 	At       time.Time
-	Manual   string // who had it sent, "" for the schedule
+	Manual   string // the sender, "" for the schedule
 	Cause    string // "" for a success
 	Took     string
 	Answer   string // status code or cause
@@ -64,29 +64,44 @@ type attemptView struct {
 	Response, Own, Local                 ui.Code
 }
 
-// timing is how long a part of an attempt took.
+// timing is the duration of a part of an attempt.
 type timing struct{ Name, Took, Note string }
 
-// its is Whose inside a sentence.
+// its returns Whose for use inside a sentence.
 func (p DeliveryPages) its() string { return strings.ToLower(p.Whose[:1]) + p.Whose[1:] }
 
-// View is the page of a delivery with one of its attempts, and what people are told who do
-// not see it change.
+// View builds the page of a delivery with one of its attempts, and a text that announces the state
+// to screen readers.
 func (p DeliveryPages) View(d history.Detail, e history.Exchange) (ui.View, string) {
 	kind := event.Kind(d.Kind).String()
 	view := deliveryView{
-		Heading: fmt.Sprintf("Event %d: %s", d.EventID, kind), State: string(d.State), Says: p.standing(d), Partner: p.Partner,
-		WebhookID: fmt.Sprintf("evt_%d", d.EventID), License: d.LicenseKey, LicenseURL: p.Path(p.License, d.LicenseKey), At: d.CreatedAt, NextAt: d.NextAt,
+		Heading: fmt.Sprintf(
+			"Event %d: %s",
+			d.EventID,
+			kind,
+		), State: string(d.State), Says: p.standing(d), Partner: p.Partner,
+		WebhookID: fmt.Sprintf(
+			"evt_%d",
+			d.EventID,
+		), License: d.LicenseKey, LicenseURL: p.Path(p.License, d.LicenseKey), At: d.CreatedAt, NextAt: d.NextAt,
 		Attempts: p.attempts(d, e.ID),
 		Back:     fmt.Sprintf("%s%s#delivery-%d-link", p.Path(DeliveriesPath), p.List, d.EventID),
-		Curl:     p.Call("Read this delivery by API", http.MethodGet, fmt.Sprintf("%s/deliveries/%d", p.API, d.EventID)),
+		Curl: p.Call(
+			"Read this delivery by API",
+			http.MethodGet,
+			fmt.Sprintf("%s/deliveries/%d", p.API, d.EventID),
+		),
 	}
 	if p.May {
 		view.Send = p.Path(DeliveriesPath+"/%d/send", d.EventID) + p.List
 	}
 	if e.ID != 0 {
 		view.Attempt = p.attempt(d, e)
-		view.Curl = p.Call("Read this attempt by API", http.MethodGet, fmt.Sprintf("%s/deliveries/%d/attempts/%d", p.API, d.EventID, e.ID))
+		view.Curl = p.Call(
+			"Read this attempt by API",
+			http.MethodGet,
+			fmt.Sprintf("%s/deliveries/%d/attempts/%d", p.API, d.EventID, e.ID),
+		)
 	}
 	says := ""
 	if last := len(d.Tries) - 1; last >= 0 {
@@ -96,7 +111,7 @@ func (p DeliveryPages) View(d history.Detail, e history.Exchange) (ui.View, stri
 	return ui.View{Title: view.Heading, Fragment: "delivery-now", Data: view}, says
 }
 
-// attemptPath is the page of an attempt; "" for none.
+// attemptPath returns the page of an attempt, "" for id 0.
 func (p DeliveryPages) attemptPath(eventID, id int64) string {
 	if id == 0 {
 		return ""
@@ -104,23 +119,30 @@ func (p DeliveryPages) attemptPath(eventID, id int64) string {
 	return p.Path(DeliveriesPath+"/%d/attempts/%d", eventID, id) + p.List
 }
 
-// attempt is one attempt for the page.
+// attempt returns the view of an attempt.
 func (p DeliveryPages) attempt(d history.Detail, e history.Exchange) *attemptView {
-	signed := courier.SignedTexts(e.RequestHeader, d.Body)
+	signed := diagnose.SignedTexts(e.RequestHeader, d.Body)
 	a := &attemptView{
-		Title: fmt.Sprintf("Attempt %d of %d", e.Number, len(d.Tries)), At: e.At, Cause: ShortCause(e.Words()), Diagnosis: e.Diagnosis, URL: e.URL,
+		Title: fmt.Sprintf(
+			"Attempt %d of %d",
+			e.Number,
+			len(d.Tries),
+		), At: e.At, Cause: ShortCause(e.Words()), Diagnosis: e.Diagnosis, URL: e.URL,
 		Answer:        AnswerWords(e.ID, e.Status, e.Success, e.Words()),
 		RequestHeader: ui.Code{Label: "Headers", Text: e.RequestHeader}, Body: ui.Code{Label: "Body", Text: d.Body},
 		Signed:   ui.Code{Label: "Signed text of webhook-signature", Text: signed.Standard},
 		Branded:  ui.Code{Label: "Signed text of X-" + p.Brand + "-Signature", Text: signed.Brand},
 		Response: ui.Code{Label: "Response body", Text: ui.Foreign(e.ResponseBody)},
 		Timing:   timings(e), Took: Duration(true, e.Took),
-		Own:      ui.Code{Label: "To " + p.its() + " URL", Text: courier.Repeat(e.URL, e.RequestHeader, d.Body)},
-		Local:    ui.Code{Label: "To a server on your machine", Text: courier.Repeat(courier.AtLocalhost(e.URL), e.RequestHeader, d.Body)},
+		Own: ui.Code{Label: "To " + p.its() + " URL", Text: diagnose.Repeat(e.URL, e.RequestHeader, d.Body)},
+		Local: ui.Code{
+			Label: "To a server on your machine",
+			Text:  diagnose.Repeat(diagnose.AtLocalhost(e.URL), e.RequestHeader, d.Body),
+		},
 		Previous: p.attemptPath(d.EventID, e.PreviousID), Next: p.attemptPath(d.EventID, e.NextID),
 	}
 	if p.Partner != nil && e.Diagnosis != "" {
-		a.Diagnosis = "The partner is told: " + e.Diagnosis // which speaks to its developers
+		a.Diagnosis = "The partner is told: " + e.Diagnosis // it addresses the partner's developers
 	}
 	if p.Brand == "" {
 		a.Branded.Label = "Signed text of X-Licensing-Signature"
@@ -134,7 +156,7 @@ func (p DeliveryPages) attempt(d history.Detail, e history.Exchange) *attemptVie
 	return a
 }
 
-// timings are the parts of an attempt in their order.
+// timings lists the parts of an attempt in order.
 func timings(e history.Exchange) []timing {
 	if !e.Measured {
 		return nil
@@ -146,7 +168,8 @@ func timings(e history.Exchange) []timing {
 		}
 		return timing{Name: name, Took: Duration(true, d)}
 	}
-	reused, plain := "a connection was open already", "the URL is not https"
+	reused := "a connection was open already"
+	plain := "the URL is not https"
 	if !t.Reused {
 		reused = "the host is an address"
 	}
@@ -155,11 +178,16 @@ func timings(e history.Exchange) []timing {
 	}
 	connect := "a connection was open already"
 	return []timing{
-		part("DNS", t.DNS, reused), part("Connect", t.Connect, connect), part("TLS", t.TLS, plain), part("First byte", t.FirstByte, "no byte came"),
+		part(
+			"DNS",
+			t.DNS,
+			reused,
+		), part("Connect", t.Connect, connect), part("TLS", t.TLS, plain),
+		part("First byte", t.FirstByte, "no byte came"),
 	}
 }
 
-// Senders are the people who had a delivery sent.
+// Senders returns the ids of people for the manual sends of a delivery.
 func Senders(d history.Detail) []int64 {
 	var ids []int64
 	add := func(m history.Manual) {
@@ -174,7 +202,7 @@ func Senders(d history.Detail) []int64 {
 	return ids
 }
 
-// manual says who had an event sent and what became of the scheduled attempt.
+// manual names the sender of an event and the scheduled attempt that it replaced.
 func (p DeliveryPages) manual(m history.Manual, did string) string {
 	s := p.Who(m.By) + " " + did + " by hand"
 	if m.JobID != 0 {
@@ -186,16 +214,20 @@ func (p DeliveryPages) manual(m history.Manual, did string) string {
 	return s + ", in place of the attempt that was scheduled for " + ui.ExactInSentence(m.ScheduledAt) + "."
 }
 
-// standing says in sentences where a delivery stands and what comes next.
+// standing describes the state of a delivery and the next step.
 func (p DeliveryPages) standing(d history.Detail) []string {
 	var says []string
 	switch d.State {
 	case history.Delivered:
 		says = append(says, p.Whose+" server accepted this event. Nothing more is sent.")
 	case history.Exhausted:
-		says = append(says, "Every attempt failed, so it is not tried any more. Mend the cause, then send it again.")
+		says = append(says, "Every attempt failed, so it is not tried any more. Fix the cause, then send it again.")
 	case history.Superseded:
-		says = append(says, p.Whose+" server kept refusing it while it accepted others, so a newer event of the same license was sent in its place. It can be sent again; the newest follows it.")
+		says = append(
+			says,
+			p.Whose+" server kept refusing it while it accepted others, so a newer event of the same license was "+
+				"sent in its place. It can be sent again; the newest follows it.",
+		)
 	case history.Failing:
 		says = append(says, "The last attempt failed. It is tried again by the schedule.")
 	case history.Waiting:
@@ -207,7 +239,11 @@ func (p DeliveryPages) standing(d history.Detail) []string {
 		says = append(says, fmt.Sprintf("Events of a license are sent in order: it waits for event %d.", d.Earlier))
 	case d.NextAt.IsZero():
 	case !d.Endpoint.ParkedAt.IsZero():
-		says = append(says, p.Whose+" endpoint is parked because it only failed. It is tried with one event now and then; a success sends everything that waits.")
+		says = append(
+			says,
+			p.Whose+" endpoint is parked because it only failed. It is tried with one event now and then; a success "+
+				"sends everything that waits.",
+		)
 	}
 	if !d.Manual.IsZero() {
 		says = append(says, p.manual(d.Manual, "had it sent"))
@@ -219,11 +255,18 @@ func (p DeliveryPages) standing(d history.Detail) []string {
 func (p DeliveryPages) attempts(d history.Detail, shown int64) ui.Table {
 	t := ui.Table{
 		ID: "attempts", Caption: "Attempts on record, newest first",
-		Columns: []ui.Column{{Label: "Attempt"}, {Label: "Time"}, {Label: "Answer"}, {Label: "Duration", Number: true}, {Label: "Sent by"}},
+		Columns: []ui.Column{
+			{Label: "Attempt"},
+			{Label: "Time"},
+			{Label: "Answer"},
+			{Label: "Duration", Number: true},
+			{Label: "Sent by"},
+		},
 	}
 	for i := len(d.Tries) - 1; i >= 0; i-- {
 		a := d.Tries[i]
-		by, number := "Schedule", ui.Cell{Text: fmt.Sprintf("Attempt %d", a.Number), URL: p.attemptPath(d.EventID, a.ID)}
+		by := "Schedule"
+		number := ui.Cell{Text: fmt.Sprintf("Attempt %d", a.Number), URL: p.attemptPath(d.EventID, a.ID)}
 		if !a.Manual.IsZero() {
 			by = p.Who(a.Manual.By)
 		}
@@ -231,26 +274,50 @@ func (p DeliveryPages) attempts(d history.Detail, shown int64) ui.Table {
 			number.Note = "shown here"
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("attempt-%d", a.ID), Cells: []ui.Cell{
-			number, {At: a.At, Exact: true}, {Text: AnswerWords(a.ID, a.Status, a.Success, a.Words())}, {Text: Duration(true, a.Took)}, {Text: by},
+			number,
+			{At: a.At, Exact: true},
+			{Text: AnswerWords(a.ID, a.Status, a.Success, a.Words())},
+			{Text: Duration(true, a.Took)},
+			{Text: by},
 		}})
 	}
 	return t
 }
 
-// SendAgain is the page that asks whether an event is sent again.
+// SendAgain builds the page that asks whether to resend an event.
 func (p DeliveryPages) SendAgain(d history.Detail, now time.Time) ui.Confirm {
-	says := []string{fmt.Sprintf("It is sent now to %s webhook URL, with the same body and the same webhook-id, signed anew. After it comes the newest event of its license, so that %s application is not left in the past.", p.its(), p.its())}
+	says := []string{
+		fmt.Sprintf(
+			"It is sent now to %s webhook URL, with the same body and the same webhook-id, signed anew. After it "+
+				"comes the newest event of its license, so that %s application is not left in the past.",
+			p.its(),
+			p.its(),
+		),
+	}
 	switch {
 	case d.State == history.Delivered:
 		says = append(says, p.Whose+" server accepted this event before: it gets it once more.")
 	case d.State == history.Failing && d.NextAt.After(now):
-		says = append(says, fmt.Sprintf("It takes the place of the attempt that is scheduled for %s. If it fails, the schedule goes on from there.", ui.ExactInSentence(d.NextAt)))
+		says = append(
+			says,
+			fmt.Sprintf(
+				"It takes the place of the attempt that is scheduled for %s. If it fails, the schedule goes on from "+
+					"there.",
+				ui.ExactInSentence(d.NextAt),
+			),
+		)
 	case d.State == history.Waiting:
 		says = append(says, "It waits to be sent already; this only makes it the next one of its license.")
 	}
 	call := p.Call("The same by API", http.MethodPost, fmt.Sprintf("%s/events/%d/redeliver", p.Events, d.EventID))
 	return ui.Confirm{
-		Heading: fmt.Sprintf("Send event %d again", d.EventID), Says: says, Action: p.Path(DeliveriesPath+"/%d/send", d.EventID) + p.List,
-		Cancel: p.Path(DeliveriesPath+"/%d", d.EventID) + p.List, Button: ui.Button{Label: "Send it again", Busy: "Sending…"}, Call: &call,
+		Heading: fmt.Sprintf(
+			"Send event %d again",
+			d.EventID,
+		), Says: says, Action: p.Path(DeliveriesPath+"/%d/send", d.EventID) + p.List,
+		Cancel: p.Path(
+			DeliveriesPath+"/%d",
+			d.EventID,
+		) + p.List, Button: ui.Button{Label: "Send it again", Busy: "Sending…"}, Call: &call,
 	}
 }

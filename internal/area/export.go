@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"slices"
 
-	"claviger/internal/audit"
 	"claviger/internal/export"
 	"claviger/internal/live"
 	"claviger/internal/plural"
@@ -17,118 +16,114 @@ import (
 	"claviger/internal/wire"
 )
 
-// ExportsPath is the page that exports lists and shows how far exports are.
+// ExportsPath is the page that exports lists and shows the progress of exports.
 const ExportsPath = "/exports"
 
-// pageExports is its template.
+// pageExports is the template of that page.
 const pageExports = "exports"
 
-// exportsShown is how many exports of a person the page lists.
+// exportsShown is the number of a person's exports on the page.
 const exportsShown = 20
 
 // ExportList is a list that can be exported.
-type ExportList[V any] struct {
+type ExportList struct {
 	Kind  export.Kind
 	Label string
-	Lead  string // what the file has in it
+	Lead  string // describes the content of the file
 
-	// Read reads which rows the address of a request means, in the terms of the list itself.
-	Read func(r *http.Request, visit V) (ExportQuery, error)
+	// Read reads the filters of the request, in the terms of the list itself.
+	Read func(r *http.Request, visit Visit) (ExportQuery, error)
 }
 
-// ExportQuery is which rows of a list are exported.
+// ExportQuery selects the rows of an export.
 type ExportQuery struct {
 	Table export.Table // not set if the form has failed
 	Form  ui.Form      // the filters
 	Call  ui.Curl      // the API call for the same file
 }
 
-// Exports is the page with the exports of an area.
-type Exports[N any, V Exporting[N]] struct {
-	Area     *Area[N, V]
+// Exports serves the page with the exports of an area. Its stream has their progress.
+type Exports struct {
 	Exporter *export.Exporter
 	Live     *live.Versions // of Exporter.Versions
-	Lists    []ExportList[V]
+	Lists    []ExportList
 }
 
-// Exporting is a visitor who can export.
-type Exporting[N any] interface {
-	Visitor[N]
-	Actor() audit.Actor // as whom they do it
-}
-
-// exportsView is the page.
+// exportsView is the page of exports.
 type exportsView struct {
 	Lead    string
 	Tabs    ui.Tabs
 	Form    ui.Form
 	Filters ui.Filters
-	About   string // how many rows there are
-	Action  string // where the forms are sent to, with the filters
+	About   string // number of rows
+	Action  string // target of the forms, with the filters
 	Running []runningExport
 	Mine    ui.Table
 	Call    ui.Curl
 }
 
-// runningExport is how far an export is.
+// runningExport is the progress of an export.
 type runningExport struct {
 	ID      string
 	Text    string
 	Percent int64
-	Known   bool // how many percent
+	Known   bool // Percent is known
 }
 
-// ExportURL is the page that exports what a list shows: with its filters, and from the
-// newest on.
+// ExportURL returns the page that exports a list, with its filters and from the newest row on.
 func ExportURL(page string, kind export.Kind, q url.Values) string {
 	to := url.Values{"list": {string(kind)}}
 	for name, values := range q {
-		if !slices.Contains([]string{"list", "before", "after", "live", "page"}, name) && len(values) > 0 && values[0] != "" {
+		if !slices.Contains([]string{"list", "before", "after", "live", "page"}, name) && len(values) > 0 &&
+			values[0] != "" {
 			to[name] = values
 		}
 	}
 	return page + "?" + to.Encode()
 }
 
-// Show serves the page, Tell its stream.
-func (x *Exports[N, V]) Show(w http.ResponseWriter, r *http.Request, visit V) error {
-	return x.Area.Shows(w, r, visit, func(*http.Request, V) (Shown, error) { return x.shown(visit, x.view), nil })
-}
-
-// Tell serves the stream of the page: how far the exports are.
-func (x *Exports[N, V]) Tell(w http.ResponseWriter, r *http.Request, visit V) error {
-	return x.Area.Tells(w, r, visit, func(*http.Request, V) (Shown, error) {
-		return x.shown(visit, func(r *http.Request, visit V) (ui.View, error) {
-			view := exportsView{}
-			err := x.addMine(r, visit, &view)
-			return ui.View{Fragment: "exports-now", Data: view}, err
-		}), nil
-	})
-}
-
-func (x *Exports[N, V]) shown(visit V, view func(r *http.Request, visit V) (ui.View, error)) Shown {
-	return Shown{
-		Versions: x.Live, Topic: visit.Common().User.ID, Page: pageExports,
-		View: func(r *http.Request) (ui.View, string, error) {
-			v, err := view(r, visit)
-			return v, "", err
-		},
+// Routes returns the rows of exports.
+func (x *Exports) Routes(rule Rule) []Route {
+	return []Route{
+		{Kind: Page, Path: ExportsPath, Needs: rule(Page, false), Find: x.shows(x.view)},
+		{Kind: Act, Path: ExportsPath, Needs: rule(Act, false), Serve: x.send},
+		{Kind: Stream, Path: ExportsPath + "/live", Needs: rule(Stream, false), Find: x.shows(x.progress)},
 	}
 }
 
-// chosen is the list that the address names, the first if it names none.
-func (x *Exports[N, V]) chosen(r *http.Request) (ExportList[V], error) {
+// shows returns the page with a view.
+func (x *Exports) shows(view func(*http.Request, Visit) (ui.View, error)) func(*http.Request, Visit) (Shown, error) {
+	return func(_ *http.Request, visit Visit) (Shown, error) {
+		return Shown{
+			Versions: x.Live, Topic: visit.Common().User.ID, Page: pageExports,
+			View: func(r *http.Request) (ui.View, string, error) {
+				v, err := view(r, visit)
+				return v, "", err
+			},
+		}, nil
+	}
+}
+
+// progress reads the part of the page that is updated.
+func (x *Exports) progress(r *http.Request, visit Visit) (ui.View, error) {
+	view := exportsView{}
+	err := x.addMine(r, visit, &view)
+	return ui.View{Fragment: "exports-now", Data: view}, err
+}
+
+// chosen returns the list of the query, by default the first.
+func (x *Exports) chosen(r *http.Request) (ExportList, error) {
 	name := r.URL.Query().Get("list")
 	for _, list := range x.Lists {
 		if name == "" || name == string(list.Kind) {
 			return list, nil
 		}
 	}
-	return ExportList[V]{}, NotFound()
+	return ExportList{}, NotFound()
 }
 
 // view reads the page.
-func (x *Exports[N, V]) view(r *http.Request, visit V) (ui.View, error) {
+func (x *Exports) view(r *http.Request, visit Visit) (ui.View, error) {
 	list, err := x.chosen(r)
 	if err != nil {
 		return ui.View{}, err
@@ -140,20 +135,25 @@ func (x *Exports[N, V]) view(r *http.Request, visit V) (ui.View, error) {
 	return x.page(r, visit, list, q)
 }
 
-// page makes the page of a list; a filter that is not acceptable is said at its field.
-func (x *Exports[N, V]) page(r *http.Request, visit V, list ExportList[V], q ExportQuery) (ui.View, error) {
+// page builds the page of a list. Invalid filters have an error at their field.
+func (x *Exports) page(r *http.Request, visit Visit, list ExportList, q ExportQuery) (ui.View, error) {
 	self := visit.Path("%s", ExportsPath)
 	view := exportsView{
-		Lead: list.Lead, Tabs: ui.Tabs{Label: "Lists"}, Form: q.Form, Action: ExportURL(self, list.Kind, r.URL.Query()), Call: q.Call,
+		Lead: list.Lead, Tabs: ui.Tabs{Label: "Lists"}, Form: q.Form, Action: ExportURL(self, list.Kind, r.URL.Query()),
+		Call: q.Call,
 		Filters: ui.Filters{
-			Label: "Filter the export", URL: ExportURL(self, list.Kind, nil), Fields: q.Form.Fields, Hidden: []ui.Param{{Name: "list", Value: string(list.Kind)}}, Fold: true,
+			Label: "Filter the export", URL: ExportURL(self, list.Kind, nil), Fields: q.Form.Fields,
+			Hidden: []ui.Param{{Name: "list", Value: string(list.Kind)}}, Fold: true,
 		},
 	}
 	for _, field := range q.Form.Fields {
 		view.Filters.Active = view.Filters.Active || field.Value != ""
 	}
 	for _, other := range x.Lists {
-		view.Tabs.Items = append(view.Tabs.Items, ui.Tab{Label: other.Label, URL: ExportURL(self, other.Kind, nil), Current: other.Kind == list.Kind})
+		view.Tabs.Items = append(
+			view.Tabs.Items,
+			ui.Tab{Label: other.Label, URL: ExportURL(self, other.Kind, nil), Current: other.Kind == list.Kind},
+		)
 	}
 	if err := x.addMine(r, visit, &view); err != nil {
 		return ui.View{}, err
@@ -166,7 +166,7 @@ func (x *Exports[N, V]) page(r *http.Request, visit V, list ExportList[V], q Exp
 	return ui.View{Title: "Exports", Fragment: "exports-now", Data: view}, err
 }
 
-// aboutRows says how many rows a file has.
+// aboutRows describes the number of rows of a file.
 func aboutRows(e export.Estimate) string {
 	switch {
 	case !e.Known():
@@ -179,9 +179,8 @@ func aboutRows(e export.Estimate) string {
 	return "About " + plural.Of(e.Rows, "row") + "."
 }
 
-// Send answers a list as a file. Whether the person may still have it is looked at before
-// each batch.
-func (x *Exports[N, V]) Send(w http.ResponseWriter, r *http.Request, visit V) error {
+// send answers with a list as a file. It checks the person's access before each batch.
+func (x *Exports) send(w http.ResponseWriter, r *http.Request, visit Visit) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
@@ -198,11 +197,22 @@ func (x *Exports[N, V]) Send(w http.ResponseWriter, r *http.Request, visit V) er
 		return err
 	}
 	if !q.Form.Failed() {
-		job := export.Job{Table: q.Table, Format: format, By: visit.Actor(), Nonce: rand.Text(), Check: func(ctx context.Context) error {
-			return x.Area.Recheck(ctx, r, visit)
-		}}
+		job := export.Job{
+			Table:  q.Table,
+			Format: format,
+			By:     visit.Actor(),
+			Nonce:  rand.Text(),
+			Check: func(ctx context.Context) error {
+				return visit.Common().Area.Recheck(ctx, r, visit)
+			},
+		}
 		file := wire.File{Name: export.FileName(q.Table, format, x.Exporter.Now()), ContentType: format.ContentType()}
-		err := wire.SendFile(w, r, file, func(ctx context.Context, to io.Writer) error { return x.Exporter.Run(ctx, to, job) })
+		err := wire.SendFile(
+			w,
+			r,
+			file,
+			func(ctx context.Context, to io.Writer) error { return x.Exporter.Run(ctx, to, job) },
+		)
 		if err == nil || !q.Form.Refuse(err) {
 			return err
 		}
@@ -212,18 +222,23 @@ func (x *Exports[N, V]) Send(w http.ResponseWriter, r *http.Request, visit V) er
 		return err
 	}
 	view.Status = http.StatusUnprocessableEntity
-	return x.Area.Render(w, r, visit, pageExports, view)
+	return visit.Common().Area.Render(w, r, visit, pageExports, view)
 }
 
-// addMine reads how far the exports of the person are.
-func (x *Exports[N, V]) addMine(r *http.Request, visit V, view *exportsView) error {
+// addMine adds the progress of the person's exports.
+func (x *Exports) addMine(r *http.Request, visit Visit, view *exportsView) error {
 	list, err := x.Exporter.Of(r.Context(), visit.Actor(), exportsShown)
 	if err != nil {
 		return err
 	}
-	view.Mine = ui.Table{ID: "mine", Caption: "Your exports of the last 24 hours, newest first", Cards: true, Columns: []ui.Column{
-		{Label: "Begun"}, {Label: "List"}, {Label: "Format"}, {Label: "State"}, {Label: "Rows"},
-	}}
+	view.Mine = ui.Table{
+		ID:      "mine",
+		Caption: "Your exports of the last 24 hours, newest first",
+		Cards:   true,
+		Columns: []ui.Column{
+			{Label: "Begun"}, {Label: "List"}, {Label: "Format"}, {Label: "State"}, {Label: "Rows"},
+		},
+	}
 	for i, p := range list {
 		state := ui.Cell{Status: string(p.State)}
 		switch p.State {
@@ -234,7 +249,10 @@ func (x *Exports[N, V]) addMine(r *http.Request, visit V, view *exportsView) err
 		case export.Done:
 		}
 		view.Mine.Rows = append(view.Mine.Rows, ui.Row{ID: fmt.Sprintf("export-%d", i), Cells: []ui.Cell{
-			{At: p.StartedAt, Exact: true}, {Text: string(p.Kind)}, {Text: formatNames[p.Format]}, state, {Text: plural.Of(p.Rows, "row")},
+			{
+				At:    p.StartedAt,
+				Exact: true,
+			}, {Text: string(p.Kind)}, {Text: formatNames[p.Format]}, state, {Text: plural.Of(p.Rows, "row")},
 		}})
 	}
 	return nil
@@ -242,16 +260,20 @@ func (x *Exports[N, V]) addMine(r *http.Request, visit V, view *exportsView) err
 
 var formatNames = map[export.Format]string{export.CSV: "CSV", export.NDJSON: "NDJSON"}
 
-// running says how far an export is.
+// running describes the progress of an export.
 func running(i int, p export.Progress) runningExport {
-	e := runningExport{ID: fmt.Sprintf("running-%d", i), Text: fmt.Sprintf("Exporting %s as %s: %s so far", p.Kind, formatNames[p.Format], plural.Of(p.Rows, "row"))}
+	e := runningExport{
+		ID:   fmt.Sprintf("running-%d", i),
+		Text: fmt.Sprintf("Exporting %s as %s: %s so far", p.Kind, formatNames[p.Format], plural.Of(p.Rows, "row")),
+	}
 	if p.About.Known() && p.About.Rows > 0 {
 		of := "about "
 		if p.About.More {
 			of = "more than "
 		}
 		e.Text += " of " + of + ui.Count(p.About.Rows)
-		e.Percent, e.Known = min(100*p.Rows/p.About.Rows, 99), true
+		e.Percent = min(100*p.Rows/p.About.Rows, 99)
+		e.Known = true
 	}
 	return e
 }

@@ -15,12 +15,12 @@ import (
 	"claviger/internal/export"
 )
 
-// TestExportOfARemovedPerson: whoever loses the role while an export runs gets no further
-// batch, and a file that was visibly cut off.
+// TestExportOfARemovedPerson: a person who loses the role during an export gets no further batch,
+// and a file that is visibly cut off.
 func TestExportOfARemovedPerson(t *testing.T) {
 	h := start(t)
 	second, goOn, batches := make(chan struct{}), make(chan struct{}), 0
-	h.exports.Lists = []area.ExportList[*visit]{{Kind: export.Licenses, Read: func(*http.Request, *visit) (area.ExportQuery, error) {
+	h.exports.Lists = []area.ExportList{{Kind: export.Licenses, Read: func(*http.Request, area.Visit) (area.ExportQuery, error) {
 		return area.ExportQuery{Table: export.Table{
 			Kind: export.Licenses, Columns: []string{"batch"}, About: func(context.Context) (export.Estimate, error) { return export.Unknown, nil },
 			Next: func(context.Context) ([][]export.Cell, bool, error) {
@@ -42,7 +42,7 @@ func TestExportOfARemovedPerson(t *testing.T) {
 	}
 	<-second
 	h.setRole(h.user.ID, account.RoleViewer)
-	close(goOn) // the batch that was being read, and no other
+	close(goOn) // only the batch that was being read
 	rest, err := io.ReadAll(body)
 	if string(rest) != "2\n" || err == nil {
 		t.Errorf("after the role was lost: %q, %v", rest, err)
@@ -56,7 +56,7 @@ func TestExportOfARemovedPerson(t *testing.T) {
 	}
 }
 
-// TestExportURL keeps the filters of a list, and nothing that is about its page.
+// TestExportURL keeps the filters of a list, but not the parameters of its page.
 func TestExportURL(t *testing.T) {
 	q, _ := url.ParseQuery("status=active&key=&before=7&after=x&live=off&page=2&list=audit&from=2026-11-15T00:00")
 	if got, want := area.ExportURL("/console/exports", export.Licenses, q), "/console/exports?from=2026-11-15T00%3A00&list=licenses&status=active"; got != want {

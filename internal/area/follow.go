@@ -16,11 +16,11 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// AllPartners is the topic of a feed of the attempts of all partners.
+// AllPartners is the topic for the attempts of all partners.
 const AllPartners = -1
 
-// Attempts is the feed of the open lists of deliveries: one query for all of them. Its
-// topics are partners; a feed that is not by partner has the topic AllPartners alone.
+// Attempts returns the feed of the open lists of deliveries, with one query for all of them. Its
+// topics are partners; if not byPartner, the only topic is AllPartners.
 func Attempts(reader history.Reader, byPartner bool, log *slog.Logger) *live.Feed[history.Fresh] {
 	return &live.Feed[history.Fresh]{
 		Newest: reader.NewestAttempt, Log: log,
@@ -34,7 +34,7 @@ func Attempts(reader history.Reader, byPartner bool, log *slog.Logger) *live.Fee
 			}
 			items := make([]live.Item[history.Fresh], 0, len(list)+1)
 			if lost {
-				// As many as the feed asked for means more than anybody can follow.
+				// A full batch tells the feed that it cannot keep up.
 				for range limit {
 					items = append(items, live.Item[history.Fresh]{ID: upTo})
 				}
@@ -48,15 +48,16 @@ func Attempts(reader history.Reader, byPartner bool, log *slog.Logger) *live.Fee
 				items = append(items, item)
 			}
 			if len(items) < limit && upTo > after {
-				items = append(items, live.Item[history.Fresh]{ID: upTo}) // of nobody: the feed goes on from there
+				// without a topic: moves the cursor of the feed
+				items = append(items, live.Item[history.Fresh]{ID: upTo})
 			}
 			return items, nil
 		},
 	}
 }
 
-// Live makes a list follow what happens, unless the person has paused it, and returns the
-// address of its stream. newest is the attempt that was the newest before the list was read.
+// Live turns on the live updates of a list, unless the person has paused them, and returns the URL
+// of its stream. newest is the newest attempt before the list was read.
 func (v *DeliveriesView) Live(r *http.Request, newest int64) (stream string) {
 	q := r.URL.Query()
 	if q.Get("live") == "off" {
@@ -68,7 +69,7 @@ func (v *DeliveriesView) Live(r *http.Request, newest int64) (stream string) {
 	return (&url.URL{Path: r.URL.Path + "/live", RawQuery: q.Encode()}).String()
 }
 
-// follows counts what is new for one list.
+// follows counts new deliveries for one list.
 type follows struct {
 	filter    history.Filter
 	partnerID int64 // 0: all
@@ -81,24 +82,32 @@ type follows struct {
 	Status
 }
 
-// maxSeen is how many new deliveries a page counts.
+// maxSeen is the highest count of new deliveries.
 const maxSeen = 1000
 
-// FollowDeliveries tells an open list how many deliveries that it means had an attempt
-// since it was made, of one partner or, with 0, of all. The list itself stays as it is.
-func (a *Area[N, V]) FollowDeliveries(w http.ResponseWriter, r *http.Request, visit V, watch *live.Watch[history.Fresh], filter history.Filter, partnerID int64) error {
+// FollowDeliveries streams the number of matching deliveries with an attempt since the list was
+// built, for one partner or, with 0, for all. The list itself does not change.
+func (a *Area) FollowDeliveries(
+	w http.ResponseWriter,
+	r *http.Request,
+	visit Visit,
+	watch *live.Watch[history.Fresh],
+	filter history.Filter,
+	partnerID int64,
+) error {
 	defer watch.Close()
 	f := &follows{
-		filter: filter, partnerID: partnerID, watch: watch, url: visit.Path(DeliveriesPath) + Query(r.URL.Query(), "since"), seen: map[int64]bool{},
+		filter: filter, partnerID: partnerID, watch: watch,
+		url: visit.Path(DeliveriesPath) + Query(r.URL.Query(), "since"), seen: map[int64]bool{},
 		now: a.Now,
 	}
 	var err error
 	f.since, err = strconv.ParseInt(LastSeen(r), 10, 64)
-	f.begun = err != nil // a page that does not say what it knows has nothing to catch up with
+	f.begun = err != nil // without a since parameter there is nothing to catch up on
 	return a.Follow(w, r, visit, watch.Ready(), f.read)
 }
 
-// read returns what the page is told.
+// read returns the messages for the page.
 func (f *follows) read(ctx context.Context) ([]ui.Message, error) {
 	var items []live.Item[history.Fresh]
 	var lost bool
@@ -113,10 +122,12 @@ func (f *follows) read(ctx context.Context) ([]ui.Message, error) {
 	if lost || lostMore {
 		return []ui.Message{ui.Reload()}, nil
 	}
-	before, id := len(f.seen), int64(0)
+	before := len(f.seen)
+	id := int64(0)
 	for _, item := range append(items, more...) {
 		id = max(id, item.ID)
-		if item.Topic != 0 && len(f.seen) < maxSeen && (f.partnerID == 0 || f.partnerID == item.Value.PartnerID) && f.filter.Means(item.Value.Delivery) {
+		if item.Topic != 0 && len(f.seen) < maxSeen && (f.partnerID == 0 || f.partnerID == item.Value.PartnerID) &&
+			f.filter.Means(item.Value.Delivery) {
 			f.seen[item.Value.EventID] = true
 		}
 	}
@@ -126,7 +137,7 @@ func (f *follows) read(ctx context.Context) ([]ui.Message, error) {
 	return []ui.Message{{ID: strconv.FormatInt(id, 10), Data: f.html()}}, nil
 }
 
-// html is the notice that stands above the list.
+// html returns the notice above the list.
 func (f *follows) html() string {
 	n := fmt.Sprintf("%d new, show", len(f.seen))
 	if len(f.seen) >= maxSeen {

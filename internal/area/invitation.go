@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"time"
 
 	"claviger/internal/fault"
+	"claviger/internal/invitation"
 	"claviger/internal/ui"
 	"claviger/internal/visitor"
 	"claviger/internal/wire"
@@ -17,16 +19,31 @@ type Invited struct {
 	IsFor                   func(email string) bool
 }
 
-// Invitations is the page of the invitations to a team. GET shows one, POST accepts it.
+// Invitations serves the page of an invitation to a team. GET shows it, POST accepts it.
 type Invitations struct {
 	Site *visitor.Site
 	Path string // of the page
+	Now  func() time.Time
 
-	// Open returns the invitation of a token and leaves it as it is.
+	// Open returns the invitation of a token without changing it.
 	Open func(ctx context.Context, token string) (Invited, error)
-	// Accept accepts it for the visitor, who has proven the address email, and returns where
-	// they go then and what that page says.
-	Accept func(ctx context.Context, v *visitor.Visitor, email, token string) (to, text string, err error)
+	// Accept accepts the invitation for the visitor.
+	Accept func(ctx context.Context, v *visitor.Visitor, proof invitation.Proof, token string) (Accepted, error)
+}
+
+// Accepted is the result of accepting an invitation.
+type Accepted struct {
+	To, Text string // the next page, and its message
+	Epoch    int64  // of the visitor's sessions that continue; all others have ended
+}
+
+// proof returns the visitor's proof of identity.
+func proof(v *visitor.Visitor) invitation.Proof {
+	p := invitation.Proof{Email: v.User.Email, SignedIn: v.Signed.At, Assisted: v.Signed.Assisted}
+	if v.User.ProvenAt.IsZero() {
+		p.Email = "" // an unconfirmed address proves nothing
+	}
+	return p
 }
 
 // Routes returns the routes of the page.
@@ -37,21 +54,28 @@ func (i *Invitations) Routes() []wire.Route {
 	}
 }
 
-// open shows an invitation and changes nothing: mail scanners open links, too. The token
-// stays in a cookie of this page while the person signs in or up, since what they come
-// back to is stored by us, where the token must not be.
+// open shows an invitation and changes nothing, because mail scanners open links, too. A cookie of
+// this page keeps the token while the person signs in or up: the URL to return to is stored by us
+// and must not contain it.
 func (i *Invitations) open(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	return i.show(w, r, v, cmp.Or(r.URL.Query().Get("token"), ui.Note(r)), nil)
 }
 
-func (i *Invitations) show(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, token string, refused error) error {
+func (i *Invitations) show(
+	w http.ResponseWriter,
+	r *http.Request,
+	v *visitor.Visitor,
+	token string,
+	refused error,
+) error {
 	n, err := i.Open(r.Context(), token)
 	if refused != nil {
 		err = refused
 	}
 	if f := fault.Of(err); f != nil {
 		return i.Site.Render(w, r, v, ui.PageInvitation, ui.View{
-			Title: "Invitation", NoIndex: true, Status: wire.Status(f.Kind), Data: ui.Invitation{Problem: f.Text, SignedIn: v.SignedIn()},
+			Title: "Invitation", NoIndex: true, Status: wire.Status(f.Kind),
+			Data: ui.Invitation{Problem: f.Text, SignedIn: v.SignedIn()},
 		})
 	}
 	if err != nil {
@@ -62,30 +86,40 @@ func (i *Invitations) show(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 		Mine: v.SignedIn() && n.IsFor(v.User.Email), Person: v.User.Email,
 		SignIn: visitor.SignIn(i.Path), SignUp: "/sign-up?next=" + i.Path,
 	}
-	if !view.Mine {
+	if view.Mine && !proof(v).Suffices(i.Now()) {
+		view.Again, view.SignIn = true, visitor.SignInAgain(i.Path)
+	}
+	if !view.Mine || view.Again {
 		i.Site.Pages.SetNote(w, i.Path, token)
 	}
 	return i.Site.Render(w, r, v, ui.PageInvitation, ui.View{Title: "Invitation", NoIndex: true, Data: view})
 }
 
-// accept has the person join.
+// accept adds the person to the team.
 func (i *Invitations) accept(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
-	token, email := r.PostFormValue("token"), v.User.Email
-	if v.User.ProvenAt.IsZero() {
-		email = "" // an address that was not proven is nobody's
+	token := r.PostFormValue("token")
+	done, err := i.Accept(r.Context(), v, proof(v), token)
+	if fault.Is(err, invitation.CodeSignInAgain) {
+		i.Site.Pages.SetNote(w, i.Path, token)
+		ui.SeeOther(w, r, visitor.SignInAgain(i.Path))
+		return nil
 	}
-	to, text, err := i.Accept(r.Context(), v, email, token)
 	if fault.Of(err) != nil {
 		return i.show(w, r, v, token, err)
 	}
 	if err != nil {
 		return err
 	}
+	now := v.User
+	now.SessionEpoch = done.Epoch
+	if err := i.Site.StaySignedIn(r, v, now, v.Signed.At); err != nil {
+		return err
+	}
 	i.Site.Pages.SetNote(w, i.Path, "")
-	i.Site.Sessions.Flash(r.Context(), text)
-	ui.SeeOther(w, r, to)
+	i.Site.Sessions.Flash(r.Context(), done.Text)
+	ui.SeeOther(w, r, done.To)
 	return nil
 }

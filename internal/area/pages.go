@@ -11,8 +11,8 @@ import (
 //go:embed all:pages
 var files embed.FS
 
-// ReadPages reads the templates of a package, in its folder pages, and those that the
-// portal and the console share.
+// ReadPages reads the templates in a package's folder pages, and those that the portal and the
+// console share.
 func ReadPages(own fs.FS, funcs template.FuncMap) (*ui.Pages, error) {
 	return ui.NewWith(files, own, funcs, "pages/*.html")
 }

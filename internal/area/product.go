@@ -13,43 +13,44 @@ import (
 	"claviger/internal/ui"
 )
 
-// PageProduct is the page of what buyers read about an application, with a ProductView.
+// PageProduct is the page of an application's texts for buyers, with a ProductView.
 const PageProduct = "product"
 
-// ProductPages makes it.
+// ProductPages builds that page.
 type ProductPages struct {
-	URL     string                    // of the page; the icon is sent to its /icon
-	Tabs    *ui.Tabs                  // nil: there are none
+	URL     string                    // of the page; the icon is posted to its /icon
+	Tabs    *ui.Tabs                  // nil if none
 	Heading string                    // of the page
 	May     bool                      // the person may change it
 	Call    ui.Curl                   // the call that changes it, without its content
-	Plan    func(partner.Plan) string // where the texts of a plan are changed, "" if the person may not
+	Plan    func(partner.Plan) string // returns the page that changes a plan's texts, "" if the person may not
 }
 
-// ProductView shows what buyers read about an application.
+// ProductView shows the texts of an application for buyers.
 type ProductView struct {
 	ProductPages
-	Icon      string // its address, "" if there is none
+	Icon      string // URL, "" if there is none
 	IconError string
 	Form      ui.Form
-	Facts     []Fact // for who may not change them
+	Facts     []Fact // for people who may not change them
 	Seen      ui.Param
 	Shop      string // the page that buyers see
 	Plans     ui.Table
 	Problem   string
 }
 
-// View shows a product with its plans.
+// View builds the page of a product with its plans.
 func (p ProductPages) View(product partner.Product, plans []partner.Plan) ProductView {
 	p.Call.JSON = productJSON(product)
 	seen := SeenProduct(product)
 	return ProductView{
-		ProductPages: p, Icon: product.IconPath(), Form: productForm(product), Facts: seen.Facts[:len(seen.Facts)-1], Seen: seen.Param(),
+		ProductPages: p, Icon: product.IconPath(), Form: productForm(product), Facts: seen.Facts[:len(seen.Facts)-1],
+		Seen: seen.Param(),
 		Shop: partner.ProductPath(product.PartnerID), Plans: p.plans(plans),
 	}
 }
 
-// SeenProduct is what the page showed of a product.
+// SeenProduct returns the state of a product that the page showed.
 func SeenProduct(p partner.Product) Seen {
 	version := "none"
 	if !p.UpdatedAt.IsZero() {
@@ -67,15 +68,49 @@ func SeenProduct(p partner.Product) Seen {
 
 func productForm(p partner.Product) ui.Form {
 	return ui.Form{Fields: []ui.Field{
-		{Name: "tagline", Label: "Tagline", Value: p.Tagline, Autocomplete: "off", Hint: "One line beneath the name, up to 100 characters."},
-		{Name: "description", Label: "Description", Type: "textarea", Rows: 10, Value: p.Description, Hint: "Markdown: paragraphs, ### headings, lists, **bold**, links. No images and no HTML."},
-		{Name: "website", Label: "Website", Type: "url", Value: p.Website, Autocomplete: "off", Hint: "Such as https://example.com."},
-		{Name: "support_email", Label: "Support email", Type: "email", Value: p.SupportEmail, Autocomplete: "off", Hint: "Whom buyers ask about the application. Everybody can read it."},
-		{Name: "refund_terms", Label: "Refund terms", Type: "textarea", Rows: 3, Value: p.RefundTerms, Hint: "Beneath the plans, such as: Your money back within 30 days."},
+		{
+			Name:         "tagline",
+			Label:        "Tagline",
+			Value:        p.Tagline,
+			Autocomplete: "off",
+			Hint:         "One line beneath the name, up to 100 characters.",
+		},
+		{
+			Name:  "description",
+			Label: "Description",
+			Type:  "textarea",
+			Rows:  10,
+			Value: p.Description,
+			Hint:  "Markdown: paragraphs, ### headings, lists, **bold**, links. No images and no HTML.",
+		},
+		{
+			Name:         "website",
+			Label:        "Website",
+			Type:         "url",
+			Value:        p.Website,
+			Autocomplete: "off",
+			Hint:         "Such as https://example.com.",
+		},
+		{
+			Name:         "support_email",
+			Label:        "Support email",
+			Type:         "email",
+			Value:        p.SupportEmail,
+			Autocomplete: "off",
+			Hint:         "Whom buyers ask about the application. Everybody can read it.",
+		},
+		{
+			Name:  "refund_terms",
+			Label: "Refund terms",
+			Type:  "textarea",
+			Rows:  3,
+			Value: p.RefundTerms,
+			Hint:  "Beneath the plans, such as: Your money back within 30 days.",
+		},
 	}}
 }
 
-// ReadProduct reads what a form says about a product.
+// ReadProduct reads the form of a product.
 func ReadProduct(r *http.Request) partner.ProductChange {
 	text := func(name string) *string { return new(ui.FormText(r, name)) }
 	return partner.ProductChange{
@@ -98,8 +133,7 @@ func ReadIcon(r *http.Request) (partner.ProductChange, error) {
 	return partner.ProductChange{Icon: &icon}, nil
 }
 
-// Refuse writes a refusal at the field that it is about, with what was typed, or above
-// all of them.
+// Refuse writes an error at its field, with the typed value, or above the form.
 func (v *ProductView) Refuse(r *http.Request, refused error) {
 	f := fault.Of(refused)
 	if f.Field == "icon" {
@@ -115,7 +149,7 @@ func (v *ProductView) Refuse(r *http.Request, refused error) {
 	v.Problem = v.Form.Problem
 }
 
-// productJSON is the body that says the same.
+// productJSON returns the equivalent API body.
 func productJSON(p partner.Product) string {
 	text, err := json.Marshal(map[string]any{"tagline": p.Tagline})
 	if err != nil {
@@ -124,7 +158,7 @@ func productJSON(p partner.Product) string {
 	return string(text)
 }
 
-// plans lists what buyers read about plans.
+// plans lists the texts of plans.
 func (p ProductPages) plans(list []partner.Plan) ui.Table {
 	t := ui.Table{ID: "plans", Caption: "Plans, in the order of the product page", Cards: true, Columns: []ui.Column{
 		{Label: "Name"}, {Label: "Price", Number: true}, {Label: "Features", Wrap: true}, {Label: "Recommended"},
@@ -139,35 +173,96 @@ func (p ProductPages) plans(list []partner.Plan) ui.Table {
 			recommended = "Yes"
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: "plan-" + strconv.Itoa(plan.Tier), Cells: []ui.Cell{
-			name, {Text: money.Text(plan.PriceCents, plan.Currency)}, {Text: strings.Join(plan.Features, " · ")}, {Text: recommended},
+			name,
+			{Text: money.Text(plan.PriceCents, plan.Currency)},
+			{Text: strings.Join(plan.Features, " · ")},
+			{Text: recommended},
 		}})
 	}
 	return t
 }
 
-// PlanTextFields ask for what buyers read about a plan.
+// PlanTextFields returns the fields of a plan's texts for buyers.
 func PlanTextFields(p partner.Plan) []ui.Field {
 	return []ui.Field{
-		{Name: "description", Label: "Description", Type: "textarea", Rows: 2, Value: p.Description, Hint: "For whom the plan is, in a sentence."},
-		{Name: "features", Label: "Features", Type: "textarea", Rows: 5, Value: strings.Join(p.Features, "\n"), Hint: "What it comes with, one per line, up to 20."},
-		{Name: "recommended", Label: "Recommend this plan", Type: "checkbox", Checked: p.Recommended, Hint: "Its button stands out, and no other plan is recommended."},
-		{Name: "sort", Label: "Place", Value: strconv.Itoa(p.Sort), Autocomplete: "off", Hint: "The lowest number comes first; plans with the same come by their tier."},
+		{
+			Name:  "description",
+			Label: "Description",
+			Type:  "textarea",
+			Rows:  2,
+			Value: p.Description,
+			Hint:  "For whom the plan is, in a sentence.",
+		},
+		{
+			Name:  "features",
+			Label: "Features",
+			Type:  "textarea",
+			Rows:  5,
+			Value: strings.Join(p.Features, "\n"),
+			Hint:  "What it comes with, one per line, up to 20.",
+		},
+		{
+			Name:    "recommended",
+			Label:   "Recommend this plan",
+			Type:    "checkbox",
+			Checked: p.Recommended,
+			Hint:    "Its button stands out, and no other plan is recommended.",
+		},
+		{
+			Name:         "sort",
+			Label:        "Place",
+			Value:        strconv.Itoa(p.Sort),
+			Autocomplete: "off",
+			Hint:         "The lowest number comes first; plans with the same come by their tier.",
+		},
+		{
+			Name:         "max_per_buyer",
+			Label:        "Licenses per buyer",
+			Value:        limitText(p.MaxPerBuyer),
+			Autocomplete: "off",
+			Hint: "The most that one person can get in the shop, up to 1,000; 0 for no limit. Empty: 1 " +
+				"while the plan is free, no limit otherwise.",
+		},
 	}
 }
 
-// PlanTextFacts are those of a page with these fields.
+// limitText formats a limit per buyer for a form, "" if it is not set.
+func limitText(l partner.BuyerLimit) string {
+	if !l.Set {
+		return ""
+	}
+	return strconv.Itoa(l.Max)
+}
+
+// readLimit parses the text of limitText.
+func readLimit(text string) (partner.BuyerLimit, error) {
+	if text == "" {
+		return partner.BuyerLimit{}, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > partner.MaxPerBuyer {
+		return partner.BuyerLimit{}, fault.Field(
+			"max_per_buyer",
+			"must be empty or a whole number from 0 to %d.",
+			partner.MaxPerBuyer,
+		)
+	}
+	return partner.BuyerLimitOf(n), nil
+}
+
+// PlanTextFacts returns the facts of a page with these fields.
 func PlanTextFacts(p partner.Plan) []Fact {
 	return []Fact{
 		{"Description", p.Description},
 		{"Features", strings.Join(p.Features, "\n")},
 		{"Recommended", strconv.FormatBool(p.Recommended)},
 		{"Place", strconv.Itoa(p.Sort)},
+		{"Licenses per buyer", limitText(p.MaxPerBuyer)},
 	}
 }
 
-// ReadPlanTexts reads these fields, and keeps what was typed for the page that is shown
-// again. A form without them, such as one from before they were added, leaves the texts as
-// they are.
+// ReadPlanTexts reads these fields, and keeps the typed values for when the page is shown again. A
+// form without them, such as an older one, leaves the texts unchanged.
 func ReadPlanTexts(r *http.Request, form *ui.Form) (partner.PlanTexts, error) {
 	if !r.PostForm.Has("features") {
 		return partner.PlanTexts{}, nil
@@ -175,7 +270,7 @@ func ReadPlanTexts(r *http.Request, form *ui.Form) (partner.PlanTexts, error) {
 	recommended := ui.FormText(r, "recommended") != ""
 	for i := range form.Fields {
 		switch field := &form.Fields[i]; field.Name {
-		case "description", "features", "sort":
+		case "description", "features", "sort", "max_per_buyer":
 			field.Value = ui.FormText(r, field.Name)
 		case "recommended":
 			field.Checked = recommended
@@ -187,13 +282,24 @@ func ReadPlanTexts(r *http.Request, form *ui.Form) (partner.PlanTexts, error) {
 			features = append(features, line)
 		}
 	}
-	texts := partner.PlanTexts{Description: new(ui.FormText(r, "description")), Features: &features, Recommended: &recommended}
+	texts := partner.PlanTexts{
+		Description: new(ui.FormText(r, "description")),
+		Features:    &features,
+		Recommended: &recommended,
+	}
 	if place := ui.FormText(r, "sort"); place != "" {
 		n, err := strconv.Atoi(place)
 		if err != nil {
 			return texts, fault.Field("sort", "must be a whole number, such as 0 or 10.")
 		}
 		texts.Sort = &n
+	}
+	if r.PostForm.Has("max_per_buyer") { // an older form has only the other fields
+		limit, err := readLimit(ui.FormText(r, "max_per_buyer"))
+		if err != nil {
+			return texts, err
+		}
+		texts.MaxPerBuyer = &limit
 	}
 	return texts, nil
 }

@@ -11,21 +11,20 @@ import (
 	"claviger/internal/ui"
 )
 
-// Seen is what a page showed of a thing when its form was made. The form carries it, and
-// the act is refused if the thing is another by then: two people at once do not undo
-// each other's work.
+// Seen is the state of a thing that a page showed when its form was built. The form carries it, and
+// the act is refused if the state has changed, so that two people do not undo each other's work.
 //
-// The page makes it of what it reads, and its act makes it again of what it reads:
+// The page builds it from the data it reads, and the act builds it again:
 //
 //	seen := area.Seen{Version: l.UpdatedAt.Format(time.RFC3339Nano), Facts: []area.Fact{{"Status", string(l.Status)}}}
 //	view.Hidden = append(view.Hidden, seen.Param())       // on the page
 //	if err := seen.Unchanged(r); err != nil { … Refuse }  // in its act
 //
-// Between that and the act, the thing can still change: where the domain takes what the
-// sender saw, pass it what seen was made of.
+// The thing can still change between this check and the act. If the domain accepts an expected
+// state, pass it, too.
 type Seen struct {
-	Version string // another one whenever the thing was changed: a time, a number, the id of its last event
-	Facts   []Fact // what is told if it was
+	Version string // changes with the thing: a time, a number, the id of its last event
+	Facts   []Fact // values to compare and list in a refusal
 }
 
 // Fact is one thing that the page showed.
@@ -34,10 +33,10 @@ type Fact struct{ Name, Value string }
 // seenField is the hidden field.
 const seenField = "seen"
 
-// maxTold is how much of one value is told.
+// maxTold is the length at which a value is cut in a message.
 const maxTold = 200
 
-// Param is the hidden field of the form.
+// Param returns the hidden field of the form.
 func (s Seen) Param() ui.Param {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -46,8 +45,8 @@ func (s Seen) Param() ui.Param {
 	return ui.Param{Name: seenField, Value: base64.RawURLEncoding.EncodeToString(text)}
 }
 
-// Unchanged refuses a form that was made when the thing was another than s, and says
-// what has changed since. A form that does not say what it showed is refused, too.
+// Unchanged refuses a form that was built from another state than s, and lists the changes. A form
+// without a state is refused, too.
 func (s Seen) Unchanged(r *http.Request) error {
 	var was Seen
 	text, err := base64.RawURLEncoding.DecodeString(r.PostFormValue(seenField))
@@ -55,7 +54,11 @@ func (s Seen) Unchanged(r *http.Request) error {
 		err = json.Unmarshal(text, &was)
 	}
 	if err != nil || was.Version == "" {
-		return fault.New(fault.Invalid, CodeIncompleteForm, "The form was not sent whole. Nothing was changed. Look at this page as it is now and send it again.")
+		return fault.New(
+			fault.Invalid,
+			CodeIncompleteForm,
+			"The form was not sent whole. Nothing was changed. Look at this page as it is now and send it again.",
+		)
 	}
 	changes := s.since(was)
 	if was.Version == s.Version && len(changes) == 0 {
@@ -64,11 +67,16 @@ func (s Seen) Unchanged(r *http.Request) error {
 	if len(changes) == 0 {
 		changes = []string{"It was changed, and what this page shows of it is the same again."}
 	}
-	return fault.New(fault.Conflict, CodeChangedSince,
-		"This has changed since the page was shown, so nothing was done. %s Look at it as it is now, and send the form again if you still want to.", strings.Join(changes, " "))
+	return fault.New(
+		fault.Conflict,
+		CodeChangedSince,
+		"This has changed since the page was shown, so nothing was done. %s Look at it as it is now, and send the "+
+			"form again if you still want to.",
+		strings.Join(changes, " "),
+	)
 }
 
-// since tells what is another than it was, what appeared and what went.
+// since lists the facts that changed, appeared or disappeared.
 func (s Seen) since(was Seen) []string {
 	old := make(map[string]string, len(was.Facts))
 	for _, f := range was.Facts {
@@ -92,7 +100,7 @@ func (s Seen) since(was Seen) []string {
 	return list
 }
 
-// told is a value in a sentence.
+// told quotes a value for a sentence.
 func told(value string) string {
 	if value == "" {
 		return "empty"

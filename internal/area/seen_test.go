@@ -12,7 +12,7 @@ import (
 	"claviger/internal/fault"
 )
 
-// TestSeen: a form whose thing is another by now is refused and says what changed.
+// TestSeen: a stale form is refused with the changes.
 func TestSeen(t *testing.T) {
 	shown := area.Seen{Version: "7", Facts: []area.Fact{{Name: "The status", Value: "active"}, {Name: "The owner", Value: ""}}}
 	now := func(version string, facts ...string) area.Seen {

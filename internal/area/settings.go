@@ -14,14 +14,14 @@ import (
 // PageSettings is the page of a partner's settings, with a SettingsView.
 const PageSettings = "partner-settings"
 
-// SettingsView shows what is chosen about an integration.
+// SettingsView shows the settings of an integration.
 type SettingsView struct {
 	Heading      string
 	Tabs         *ui.Tabs
 	Cards        []SettingCard
 	May          bool   // the person may change them
-	Version      string // the settings as this page shows them
-	URL          string // where the forms are sent
+	Version      string // the settings that this page shows
+	URL          string // target of the forms
 	Whose        string // inside a sentence: your, or the partner's
 	SingleKey    bool
 	SingleKeyURL string // "" if the person may not
@@ -32,25 +32,31 @@ type SettingsView struct {
 type SettingCard struct {
 	Title string
 	Says  string
-	Now   string // its value, for who may not change it
+	Now   string // its value, for people who may not change it
 	Form  ui.Form
 	Call  ui.Curl
 }
 
-// NewSettingsView shows settings, but for the single key, which has a page of its own.
-// call makes the call that changes one of them, without its content.
+// NewSettingsView shows all settings except the single key, which has its own page. call returns
+// the call that changes one, without its content.
 func NewSettingsView(s profile.Settings, whose string, call func() ui.Curl, asJSON bool) SettingsView {
-	view := SettingsView{Heading: "Settings", Version: settingsVersion(s), Whose: whose, SingleKey: s.SingleKey, Cards: settingCards(s, whose)}
+	view := SettingsView{
+		Heading: "Settings", Version: settingsVersion(s), Whose: whose, SingleKey: s.SingleKey,
+		Cards: settingCards(s, whose),
+	}
 	for i := range view.Cards {
 		c := &view.Cards[i]
 		f := &c.Form.Fields[0]
-		f.Required, f.Autocomplete, c.Now = f.Name != "initiate_login_uri", "off", f.Value
+		f.Required = f.Name != "initiate_login_uri"
+		f.Autocomplete = "off"
+		c.Now = f.Value
 		for _, o := range f.Options {
 			if o.Value == f.Value {
 				c.Now = o.Label
 			}
 		}
-		if c.Call = call(); asJSON {
+		c.Call = call()
+		if asJSON {
 			c.Call.JSON = settingJSON(f.Name, f.Value)
 		} else {
 			c.Call.Form = []ui.Param{{Name: f.Name, Value: f.Value}}
@@ -59,7 +65,7 @@ func NewSettingsView(s profile.Settings, whose string, call func() ui.Curl, asJS
 	return view
 }
 
-// settingJSON is the body that changes a setting.
+// settingJSON returns the API body that changes a setting.
 func settingJSON(name, value string) string {
 	body := map[string]any{name: value}
 	if value == "true" || value == "false" {
@@ -79,21 +85,50 @@ func settingCards(s profile.Settings, whose string) []SettingCard {
 		return SettingCard{Title: title, Says: says, Form: ui.Form{Fields: []ui.Field{f}}}
 	}
 	return []SettingCard{
-		card("Brand", fmt.Sprintf("Part of the names of headers: webhooks carry X-%s-Signature and X-%s-Timestamp, and %s API key may stand in X-%s-Licensing-Key. If it changes, webhooks have the new names at once, so %s server must read both before.", s.Brand, s.Brand, whose, s.Brand, whose),
-			ui.Field{Name: "brand", Label: "Brand", Value: s.Brand, Hint: "1 to 40 letters (a to z), digits or hyphens."}),
-		card("Strict delivery", fmt.Sprintf(`If it is on, a webhook counts as delivered only when %s server answers 200 and "success": true. If it is off, any 2xx counts, unless the answer has "success": false. Everything else is sent again.`, whose),
-			ui.Field{Name: "strict", Label: "Strict delivery", Type: "select", Options: onOff, Value: fmt.Sprint(s.Strict)}),
-		card("Signing algorithm", fmt.Sprintf("How the identity tokens of %s users are signed. Libraries take the key from our JWKS by themselves; one that is told the algorithm must be told the new one, too. Tokens that were given out stay as they are.", whose),
-			ui.Field{Name: "id_token_alg", Label: "Signing algorithm", Type: "select", Value: s.IDTokenAlg, Options: []ui.Option{{Value: profile.RS256, Label: "RS256"}, {Value: profile.ES256, Label: "ES256"}}}),
-		card("Error member", `If it is on, the answer to a code exchange at /openid/token/ has "error": "". Some libraries take that for a failure: switch it off for them, or use /openid/oauth2/token, which never has it.`,
-			ui.Field{Name: "error_member", Label: "Error member", Type: "select", Options: onOff, Value: fmt.Sprint(s.ErrorMember)}),
-		card("Sign-in start URL (initiate_login_uri)", fmt.Sprintf("If it is set, a buyer who presses Activate comes there first, and %s application begins a sign-in with its own state and PKCE, which keeps others from signing a buyer in to an account that is not theirs. If it is empty, the buyer comes to the redirect URL with a code at once.", whose),
-			ui.Field{Name: "initiate_login_uri", Label: "Sign-in start URL", Type: "url", Value: s.InitiateLoginURI, Hint: "An https address, or nothing."}),
+		card("Brand",
+			fmt.Sprintf(
+				"Part of the names of headers: webhooks carry X-%s-Signature and X-%s-Timestamp, and %s API key may stand in X-%s-Licensing-Key. If it changes, webhooks have the new names at once, so %s server must read both before.",
+				s.Brand, s.Brand, whose, s.Brand, whose,
+			),
+			ui.Field{
+				Name: "brand", Label: "Brand", Value: s.Brand, Hint: "1 to 40 letters (a to z), digits or hyphens.",
+			}),
+		card("Strict delivery",
+			fmt.Sprintf(
+				`If it is on, a webhook counts as delivered only when %s server answers 200 and "success": true. If it is off, any 2xx counts, unless the answer has "success": false. Everything else is sent again.`,
+				whose,
+			),
+			ui.Field{
+				Name: "strict", Label: "Strict delivery", Type: "select", Options: onOff, Value: fmt.Sprint(s.Strict),
+			}),
+		card("Signing algorithm",
+			fmt.Sprintf(
+				"How the identity tokens of %s users are signed. Libraries take the key from our JWKS by themselves; one that is told the algorithm must be told the new one, too. Tokens that were given out stay as they are.",
+				whose,
+			),
+			ui.Field{
+				Name: "id_token_alg", Label: "Signing algorithm", Type: "select", Value: s.IDTokenAlg,
+				Options: []ui.Option{{Value: profile.RS256, Label: "RS256"}, {Value: profile.ES256, Label: "ES256"}},
+			}),
+		card("Error member",
+			`If it is on, the answer to a code exchange at /openid/token/ has "error": "". Some libraries take that for a failure: switch it off for them, or use /openid/oauth2/token, which never has it.`,
+			ui.Field{
+				Name: "error_member", Label: "Error member", Type: "select", Options: onOff,
+				Value: fmt.Sprint(s.ErrorMember),
+			}),
+		card("Sign-in start URL (initiate_login_uri)",
+			fmt.Sprintf(
+				"If it is set, a buyer who presses Activate comes there first, and %s application begins a sign-in with its own state and PKCE, which keeps others from signing a buyer in to an account that is not theirs. If it is empty, the buyer comes to the redirect URL with a code at once.",
+				whose,
+			),
+			ui.Field{
+				Name: "initiate_login_uri", Label: "Sign-in start URL", Type: "url", Value: s.InitiateLoginURI,
+				Hint: "An https address, or nothing.",
+			}),
 	}
 }
 
-// Refuse writes a refusal at the setting that it is about, with what was typed, or above
-// all of them.
+// Refuse writes an error at its setting, with the typed value, or above the form.
 func (v *SettingsView) Refuse(r *http.Request, refused error) {
 	for i := range v.Cards {
 		field := &v.Cards[i].Form.Fields[0]
@@ -106,7 +141,7 @@ func (v *SettingsView) Refuse(r *http.Request, refused error) {
 	v.Problem = fault.Of(refused).Text
 }
 
-// ReadSettings reads the settings that a form has, and what its page showed.
+// ReadSettings reads the settings in a form, and those that its page showed.
 func ReadSettings(r *http.Request) (change profile.SettingsChange, err error) {
 	was, err := ReadSettingsVersion(r)
 	if err != nil {
@@ -133,8 +168,7 @@ func ReadSettings(r *http.Request) (change profile.SettingsChange, err error) {
 	return change, nil
 }
 
-// settingsVersion writes settings into a form, so that the answer can tell whether
-// somebody has changed them since.
+// settingsVersion encodes settings for a form, to detect changes since.
 func settingsVersion(s profile.Settings) string {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -150,12 +184,15 @@ func ReadSettingsVersion(r *http.Request) (s profile.Settings, err error) {
 		err = json.Unmarshal(text, &s)
 	}
 	if err != nil {
-		return s, fault.New(fault.Invalid, CodeIncompleteForm, "The form was not sent whole. Nothing was changed; send it again from this page.")
+		return s, fault.New(
+			fault.Invalid, CodeIncompleteForm,
+			"The form was not sent whole. Nothing was changed; send it again from this page.",
+		)
 	}
 	return s, nil
 }
 
-// SingleKey asks for the change between one key and two.
+// SingleKey builds the page that switches between one key and two.
 func SingleKey(s profile.Settings, whose, overlapHint string, overlaps []ui.Option) ui.Confirm {
 	view := ui.Confirm{
 		Heading: "Use a single key",
@@ -165,14 +202,18 @@ func SingleKey(s profile.Settings, whose, overlapHint string, overlaps []ui.Opti
 		},
 		Button: ui.Button{Label: "Use a single key", Busy: "Changing…", Kind: "danger"},
 		Form: ui.Form{Fields: []ui.Field{{
-			Name: "overlap_s", Label: "How long the present ones go on working", Type: "select", Value: "86400", Options: overlaps, Required: true, Hint: overlapHint,
+			Name: "overlap_s", Label: "How long the present ones go on working", Type: "select", Value: "86400",
+			Options: overlaps, Required: true, Hint: overlapHint,
 		}}},
 		Hidden: []ui.Param{{Name: "was", Value: settingsVersion(s)}},
 	}
 	if s.SingleKey {
-		view.Heading, view.Button.Label = "Use two secrets", "Use two secrets"
+		view.Heading = "Use two secrets"
+		view.Button.Label = "Use two secrets"
 		view.Says = []string{"Webhooks get a secret of their own. A new API key and a new webhook secret are made and shown once; they replace the single key."}
 	}
-	view.Says = append(view.Says, "The replaced ones go on working for as long as you choose. Other API keys stay as they are.")
+	view.Says = append(
+		view.Says, "The replaced ones go on working for as long as you choose. Other API keys stay as they are.",
+	)
 	return view
 }

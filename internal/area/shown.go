@@ -17,8 +17,8 @@ import (
 // VersionsOf reads versions of things by their ids.
 type VersionsOf func(ctx context.Context, ids []int64) (map[int64]string, error)
 
-// Versions joins what several packages know of the same things. What the first does not
-// know does not exist.
+// Versions combines the versions that several packages have of the same things. Things that the
+// first does not know do not exist.
 func Versions(log *slog.Logger, reads ...VersionsOf) *live.Versions {
 	return &live.Versions{Log: log, Read: func(ctx context.Context, ids []int64) (map[int64]string, error) {
 		var all map[int64]string
@@ -39,28 +39,41 @@ func Versions(log *slog.Logger, reads ...VersionsOf) *live.Versions {
 	}}
 }
 
-// Shown is a page about one thing. When the thing changes, the page's stream sends the
-// template of View's Fragment again, whose elements have hx-swap-oob.
+// Shown is a page about one thing. When the thing changes, the page's stream sends the template of
+// View's Fragment again. Its elements have hx-swap-oob.
 type Shown struct {
 	Versions *live.Versions
 	Topic    int64
 	Page     string
 
-	// Attempts, if it is not nil, watches attempts that change the page, too.
+	// Attempts, if not nil, watches attempts that also change the page.
 	Attempts func(ready live.Signal) *live.Watch[history.Fresh]
 
-	// View reads what is shown. says is what people are told who do not see it change; ""
-	// is nothing.
+	// View reads the page. says is announced to screen readers, if not "".
 	View func(r *http.Request) (view ui.View, says string, err error)
 }
 
-// Shows serves the page that find finds. Its stream is at the same path with /live.
-func (a *Area[N, V]) Shows(w http.ResponseWriter, r *http.Request, visit V, find func(r *http.Request, visit V) (Shown, error)) error {
+// Lives returns the rows of a page that is updated live: the page that find returns, and its stream
+// at the same path with /live.
+func Lives(path string, rule Rule, find func(r *http.Request, v Visit) (Shown, error)) []Route {
+	return []Route{
+		{Kind: Page, Path: path, Needs: rule(Page, false), Find: find},
+		{Kind: Stream, Path: path + "/live", Needs: rule(Stream, false), Find: find},
+	}
+}
+
+// show serves the page that find returns.
+func (a *Area) show(
+	w http.ResponseWriter,
+	r *http.Request,
+	visit Visit,
+	find func(r *http.Request, visit Visit) (Shown, error),
+) error {
 	s, err := find(r, visit)
 	if err != nil {
 		return err
 	}
-	version, err := s.Versions.Of(r.Context(), s.Topic) // before the rest: what changes meanwhile is told of
+	version, err := s.Versions.Of(r.Context(), s.Topic) // first, so that later changes are announced
 	if err != nil {
 		return err
 	}
@@ -74,18 +87,25 @@ func (a *Area[N, V]) Shows(w http.ResponseWriter, r *http.Request, visit V, find
 	return a.Render(w, r, visit, s.Page, view)
 }
 
-// Tells serves the page's stream.
-func (a *Area[N, V]) Tells(w http.ResponseWriter, r *http.Request, visit V, find func(r *http.Request, visit V) (Shown, error)) error {
+// tell serves the page's stream.
+func (a *Area) tell(
+	w http.ResponseWriter,
+	r *http.Request,
+	visit Visit,
+	find func(r *http.Request, visit Visit) (Shown, error),
+) error {
 	s, err := find(r, visit)
 	if err != nil {
 		return err
 	}
-	ready, f := live.NewSignal(), follower{pages: a.Site.Pages, turns: &a.turns, person: visit.Common().User.ID, now: a.Now, r: r, Shown: s}
-	f.watch = s.Versions.Watch(r.Context(), s.Topic, LastSeen(r), ready)
+	ready := live.NewSignal()
+	f := follower{pages: a.Site.Pages, turns: &a.turns, person: visit.Common().User.ID, now: a.Now, r: r, Shown: s}
+	f.watch = s.Versions.Watch(s.Topic, LastSeen(r), ready)
 	defer f.watch.Close()
 	if s.Attempts != nil {
-		// The version does not tell of attempts, so what came meanwhile is not known.
-		f.attempts, f.stale = s.Attempts(ready), true
+		// The version does not cover attempts, so some may have been missed.
+		f.attempts = s.Attempts(ready)
+		f.stale = true
 		defer f.attempts.Close()
 	}
 	return a.Follow(w, r, visit, ready, f.read)
@@ -100,23 +120,25 @@ type follower struct {
 	now      func() time.Time
 	r        *http.Request
 	watch    *live.VersionWatch
-	attempts *live.Watch[history.Fresh] // nil: they do not matter
+	attempts *live.Watch[history.Fresh] // nil if they do not matter
 	stale    bool
-	last     string // what the page was sent last
+	last     string // last content sent to the page
 	Status
 }
 
-// read returns what the page is sent: the thing as it is now, if it has changed.
+// read returns the current content of the page, if it has changed.
 func (f *follower) read(ctx context.Context) ([]ui.Message, error) {
 	version, changed := f.watch.Take()
-	if changed = changed || f.stale; f.attempts != nil {
+	changed = changed || f.stale
+	if f.attempts != nil {
 		items, lost := f.attempts.Take()
 		changed = changed || lost
 		for _, item := range items {
 			changed = changed || item.Topic != 0
 		}
 	}
-	if f.stale = false; !changed {
+	f.stale = false
+	if !changed {
 		return nil, nil
 	}
 	done, err := f.turns.take(ctx, f.person)
@@ -134,27 +156,28 @@ func (f *follower) read(ctx context.Context) ([]ui.Message, error) {
 		return nil, err
 	}
 	if part = strings.TrimSpace(part); part == f.last {
-		return nil, nil // what has changed is not on this page
+		return nil, nil // the change is not on this page
 	}
 	f.last = part
 	return []ui.Message{{ID: version, Data: f.Say(f.now(), says) + part}}, nil
 }
 
-// sayEvery is how often people who do not see a page are told at most.
+// sayEvery is the minimum interval between announcements to screen readers.
 const sayEvery = 5 * time.Second
 
-// Status is what people who do not see a page were last told.
+// Status is the last announcement to screen readers.
 type Status struct {
 	text string
 	at   time.Time
 }
 
-// Say puts a text into the page's status region, unless it stands there or the last one
-// was put there just now.
+// Say returns the update of the page's status region with text, unless it already says so or the
+// last one is too recent.
 func (s *Status) Say(now time.Time, text string) string {
 	if text == "" || text == s.text || now.Sub(s.at) < sayEvery {
 		return ""
 	}
-	s.text, s.at = text, now
+	s.text = text
+	s.at = now
 	return `<div id="status" hx-swap-oob="innerHTML"><p class="sr">` + html.EscapeString(text) + `</p></div>`
 }

@@ -9,29 +9,34 @@ import (
 	"claviger/internal/ui"
 )
 
-// Member is somebody in a team, as its page shows them.
+// Member is a member of a team, as its page shows them.
 type Member struct {
 	UserID      int64
 	Name, Email string // "" of a deleted account
 	Role        string
 	Since       time.Time
-	You         bool // it is who looks at the page
+	You         bool // it is the visitor
 }
 
-// Pending is an invitation that is open, as the page of the team shows it.
+// Pending is an open invitation, as the page of the team shows it.
 type Pending struct {
 	ID                  int64
 	Email, Role         string
 	CreatedAt, ExpireAt time.Time
 }
 
-// Called is what to call a member.
+// Called returns the name of a member.
 func (m Member) Called() string { return cmp.Or(m.Name, m.Email, "Deleted account") }
 
-// MemberTable lists the members of a team. path makes the address of a page; may says
-// that the person may change the team.
+// MemberTable lists the members of a team. path returns the URL of a page; may means that the
+// person may change the team.
 func MemberTable(members []Member, may bool, path func(path string, values ...any) string) ui.Table {
-	t := ui.Table{ID: "members", Caption: "Members", Cards: true, Columns: []ui.Column{{Label: "Name"}, {Label: "Role"}, {Label: "Since", Named: true}}}
+	t := ui.Table{
+		ID:      "members",
+		Caption: "Members",
+		Cards:   true,
+		Columns: []ui.Column{{Label: "Name"}, {Label: "Role"}, {Label: "Since", Named: true}},
+	}
 	for _, m := range members {
 		name := ui.Cell{Text: m.Called()}
 		if m.Name != "" {
@@ -41,12 +46,23 @@ func MemberTable(members []Member, may bool, path func(path string, values ...an
 			name.Text += " (you)"
 		}
 		if may {
-			name.Acts = ui.Links(ui.RowLink{Label: "Change role", Of: "of " + name.Text, URL: path("/team/members/%d/role", m.UserID)})
+			name.Acts = ui.Links(
+				ui.RowLink{Label: "Change role", Of: "of " + name.Text, URL: path("/team/members/%d/role", m.UserID)},
+			)
 			if !m.You {
-				name.Acts.Links = append(name.Acts.Links, ui.RowLink{Label: "Remove", Of: name.Text, URL: path("/team/members/%d/remove", m.UserID)})
+				name.Acts.Links = append(
+					name.Acts.Links,
+					ui.RowLink{Label: "Remove", Of: name.Text, URL: path("/team/members/%d/remove", m.UserID)},
+				)
 			}
 		}
-		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("member-%d", m.UserID), Cells: []ui.Cell{name, {Text: RoleName(m.Role)}, {At: m.Since}}})
+		t.Rows = append(
+			t.Rows,
+			ui.Row{
+				ID:    fmt.Sprintf("member-%d", m.UserID),
+				Cells: []ui.Cell{name, {Text: RoleName(m.Role)}, {At: m.Since}},
+			},
+		)
 	}
 	return t
 }
@@ -63,16 +79,25 @@ func PendingTable(list []Pending, may bool, now time.Time, path func(path string
 		}
 		address := ui.Cell{Text: n.Email}
 		if may {
-			address.Acts = ui.Links(ui.RowLink{Label: "Withdraw", Of: "the invitation of " + n.Email, URL: path("/team/invitations/%d/withdraw", n.ID)})
+			address.Acts = ui.Links(
+				ui.RowLink{
+					Label: "Withdraw",
+					Of:    "the invitation of " + n.Email,
+					URL:   path("/team/invitations/%d/withdraw", n.ID),
+				},
+			)
 		}
 		t.Rows = append(t.Rows, ui.Row{
-			ID: fmt.Sprintf("invitation-%d", n.ID), Cells: []ui.Cell{address, {Text: RoleName(n.Role)}, {At: n.CreatedAt}, state},
+			ID: fmt.Sprintf(
+				"invitation-%d",
+				n.ID,
+			), Cells: []ui.Cell{address, {Text: RoleName(n.Role)}, {At: n.CreatedAt}, state},
 		})
 	}
 	return t
 }
 
-// InviteForm is the form of an invitation with these roles.
+// InviteForm returns the form of an invitation with these roles.
 func InviteForm(email, role string, roles []string) ui.Form {
 	return ui.Form{Fields: []ui.Field{
 		{Name: "email", Label: "Email address", Type: "email", Value: email, Required: true, Autocomplete: "off"},
@@ -80,7 +105,7 @@ func InviteForm(email, role string, roles []string) ui.Form {
 	}}
 }
 
-// RoleField is the choice of a role.
+// RoleField returns the field that selects a role.
 func RoleField(role string, roles []string) ui.Field {
 	f := ui.Field{Name: "role", Label: "Role", Type: "select", Value: role, Required: true}
 	for _, r := range roles {
@@ -89,7 +114,7 @@ func RoleField(role string, roles []string) ui.Field {
 	return f
 }
 
-// RoleName is a role as the start of a line.
+// RoleName returns a capitalized role.
 func RoleName(role string) string {
 	if role == "" {
 		return ""
@@ -97,7 +122,7 @@ func RoleName(role string) string {
 	return strings.ToUpper(role[:1]) + role[1:]
 }
 
-// Span is about how long something lasts, in words.
+// Span describes a duration roughly.
 func Span(d time.Duration) string {
 	count := func(n int64, unit string) string {
 		if n == 1 {

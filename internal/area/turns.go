@@ -6,23 +6,22 @@ import (
 	"time"
 )
 
-// After a page was made again, none is for restTimes as long, but for mostRest at most:
-// however many are open, they take a tenth of one core from what they tell of.
+// After a page was rendered, the next waits restTimes as long, but at most mostRest. Together, open
+// pages take at most a tenth of one core, unless a page takes more than 100 ms.
 const (
 	restTimes = 10
 	mostRest  = time.Second
 )
 
-// turns lets open pages be made again one at a time. Pages of one person wait for one
-// another before they wait for others: who has many open delays nobody else by more than
-// one.
+// turns makes open pages render one at a time. Pages of one person queue among themselves first, so
+// a person with many open pages delays others by at most one.
 type turns struct {
 	once sync.Once
 	all  chan struct{}
 	own  [64]chan struct{} // by person
 }
 
-// take waits for a turn, which lasts until done.
+// take waits for a turn, which lasts until done is called.
 func (t *turns) take(ctx context.Context, person int64) (done func(), err error) {
 	t.once.Do(func() {
 		t.all = newTurn()
@@ -49,7 +48,7 @@ func (t *turns) take(ctx context.Context, person int64) (done func(), err error)
 	}, nil
 }
 
-// newTurn is a turn that nobody has.
+// newTurn returns a free turn.
 func newTurn() chan struct{} {
 	c := make(chan struct{}, 1)
 	c <- struct{}{}

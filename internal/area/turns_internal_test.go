@@ -2,7 +2,7 @@ package area
 
 import "context"
 
-// Turns lets open pages be made again one at a time.
+// Turns exports turns for tests.
 type Turns struct{ turns }
 
 // Take waits for a turn.

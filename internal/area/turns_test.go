@@ -10,8 +10,8 @@ import (
 	"claviger/internal/area"
 )
 
-// TestTurns: open pages are made one at a time, with a rest after each that is ten times
-// as long as it took, and a second at most.
+// TestTurns: open pages render one at a time. The rest after each is ten times its duration, and a
+// second at most.
 func TestTurns(t *testing.T) {
 	for name, c := range map[string]struct{ took, want time.Duration }{
 		"a quick page": {10 * time.Millisecond, 110 * time.Millisecond},
@@ -41,8 +41,8 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestTurnsOfPeople: the pages of one person wait for one another, so that somebody else
-// waits for one of them and not for all.
+// TestTurnsOfPeople: the pages of one person wait for one another, so another person waits for one
+// of them and not for all.
 func TestTurnsOfPeople(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var turns area.Turns
@@ -70,6 +70,6 @@ func TestTurnsOfPeople(t *testing.T) {
 				t.Errorf("%d is served after them", got)
 			}
 		}
-		time.Sleep(time.Second) // the last turn is given back
+		time.Sleep(time.Second) // the last turn is returned
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"claviger/internal/ui"
 )
 
-// URLCheck is the check of a URL, as it goes. The template url-check shows it.
+// URLCheck is the check of a URL with its progress. The template url-check shows it.
 type URLCheck struct {
 	ID      string // of its element
 	URL     string
@@ -26,7 +26,7 @@ type checkStep struct {
 	State  string // ok, warning, failed or waiting
 	Text   string
 	Likely []string
-	Parts  []ui.Code // what was sent and signed, and what was answered
+	Parts  []ui.Code // request, signature and response
 }
 
 // NewURLCheck returns the last check of a URL, without a state if there was none.
@@ -65,7 +65,7 @@ func checkStepOf(s profile.Check, waiting bool) checkStep {
 	return step
 }
 
-// Ended is how the check ended.
+// Ended returns the result of the check.
 func (c URLCheck) Ended() string {
 	switch profile.RunState(c.State) {
 	case profile.Passed:
@@ -77,14 +77,13 @@ func (c URLCheck) Ended() string {
 	return "was interrupted"
 }
 
-// SectionOf is a URL's part of its page, and the end of the address where its form is sent.
+// SectionOf returns the id of a URL's section, which is also the end of its form's target.
 func SectionOf(field profile.Field) string { return strings.ReplaceAll(string(field), "_", "-") }
 
-// Since reports whether the check is later than another.
+// Since reports whether the check is later than other.
 func (c URLCheck) Since(other URLCheck) bool { return c.At.After(other.At) }
 
-// Says is how the check ended, for people who do not see it; "" if there was none, or it
-// goes on.
+// Says announces the result of the check to screen readers; "" if there was none, or it is running.
 func (c URLCheck) Says() string {
 	if c.State == "" || c.Running {
 		return ""
@@ -98,11 +97,11 @@ type URLForm struct {
 	Action  string
 	Hidden  []ui.Param
 	May     bool   // the person may save it
-	Instead string // what is said to who may not, if there is none
+	Instead string // shown to people who may not, if there is no URL
 }
 
-// URLField is the field of a URL. While a URL is checked it shows that one, and one that
-// failed stays to be corrected.
+// URLField returns the field of a URL. It shows a URL that is being checked, or one that failed,
+// for correction.
 func URLField(field profile.Field, label, saved string, check URLCheck) ui.Field {
 	f := ui.Field{Name: string(field), Label: label, Type: "url", Value: saved, Autocomplete: "off", Required: true}
 	if check.State != "" && check.State != string(profile.Passed) {
@@ -111,8 +110,8 @@ func URLField(field profile.Field, label, saved string, check URLCheck) ui.Field
 	return f
 }
 
-// RefuseURL writes what is wrong with a URL, and what was typed, into the form. What
-// concerns no field stands at the URL's.
+// RefuseURL writes the error of a URL and the typed text into the form. An error without a field is
+// put at the URL.
 func RefuseURL(form *ui.Form, field profile.Field, typed string, err error) {
 	f := fault.Of(err)
 	for i := range form.Fields {

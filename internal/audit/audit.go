@@ -1,11 +1,10 @@
-// Package audit records who did what, before and after. It owns the table of entries
-// but not their content: the package that acts writes the entry, in the transaction of
-// the act, so that there is no act without its entry.
+// Package audit records acts with their actors, and the state before and after. It owns the table
+// of entries but not their content. The acting package writes the entry, in the transaction of the
+// act, so that there is no act without its entry.
 //
-// Entries are never removed. They never carry a secret, nor the personal data of
-// somebody who can ask to be erased: people are named by their ids, and whoever
-// shows an entry looks up their names. The address of a person's client is removed
-// after ClientKept.
+// Entries are never removed. They contain no secret and no personal data of people with a right to
+// be erased: people are identified by their ids, and the display of an entry looks up their names.
+// The address of a person's client is removed after ClientKept.
 package audit
 
 import (
@@ -24,35 +23,35 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// The kinds of actors.
+// Kinds of actors.
 const (
 	ByToken   = "token"   // a program of the marketplace, by its operator token
-	ByUser    = "user"    // somebody who signed in
+	ByUser    = "user"    // a signed-in user
 	ByPartner = "partner" // a partner's program, by its API key
-	BySystem  = "system"  // the service itself, or whoever runs its commands
+	BySystem  = "system"  // the service itself, or its command line
 )
 
-// Actor is who acts. ID is that of the token, user or partner; 0 for the system.
+// Actor is the actor of an entry. ID is that of the token, user or partner; 0 for the system.
 type Actor struct {
 	Kind    string
 	ID      int64
 	Name    string // of a token, a partner or the system; never of a user
-	Session string // of a user: the id of the session, "" where there is none
-	Client  string // of a user: the address of their client, "" where it is not known
+	Session string // of a user: the id of the session; "" if there is none
+	Client  string // of a user: the address of their client; "" if unknown
 
-	// ActingFor is, of a user, the partner as whose member they act; 0 where they act for
-	// themselves or for the marketplace.
+	// ActingFor is the partner that a user acts for as a member; 0 if they act for themselves or
+	// for the marketplace.
 	ActingFor int64
 
-	// SupportVisit is, of an operator who acts for a partner as its support and not as its
-	// member, the id of the visit; 0 otherwise.
+	// SupportVisit is the id of the visit if an operator acts for a partner as its support and not
+	// as its member; 0 otherwise.
 	SupportVisit int64
 }
 
-// System is the actor of what nobody asked for by name, such as a command line.
+// System returns the actor of acts without a person or program, such as a command line.
 func System(name string) Actor { return Actor{Kind: BySystem, Name: name} }
 
-// ParseActor reads which actors are meant: a kind, or one of its actors as in user:3.
+// ParseActor parses a selection of actors: a kind, or one of its actors as in user:3.
 func ParseActor(s string) (kind string, id int64, ok bool) {
 	kind, number, one := strings.Cut(s, ":")
 	if one {
@@ -65,19 +64,18 @@ func ParseActor(s string) (kind string, id int64, ok bool) {
 	return kind, id, slices.Contains([]string{ByToken, ByUser, ByPartner, BySystem}, kind)
 }
 
-// Entry is one act. Before and After are compact JSON objects, "" where there is
-// nothing to tell.
+// Entry is one act. Before and After are compact JSON objects, "" if there is nothing to tell.
 type Entry struct {
 	ID            int64
 	At            time.Time
 	Actor         Actor
-	Action        string // what was done: "partner.create", "license.hold"
-	Subject       string // what it was done to: "partner:1", "license:<key>"
+	Action        string // the act: "partner.create", "license.hold"
+	Subject       string // its object: "partner:1", "license:<key>"
 	Before, After string
-	PartnerID     int64 // of the partner that it was done to, or whose member did it; 0: none
+	PartnerID     int64 // the partner that it concerns, or that the actor is a member of; 0: none
 }
 
-// Facts is what an entry says about its subject, by the names that the APIs use.
+// Facts are an entry's facts about its subject, by their names in the APIs.
 type Facts map[string]any
 
 // Act is an act to be recorded.
@@ -93,7 +91,7 @@ func Record(tx *sqldb.Tx, at time.Time, by Actor, action, subject string, before
 	RecordAll(tx, at, []Act{{by, action, subject, before, after}})
 }
 
-// RecordAll is Record for several acts.
+// RecordAll does the same as Record, for several acts.
 func RecordAll(tx *sqldb.Tx, at time.Time, acts []Act) {
 	rows := make([][]any, len(acts))
 	for i, a := range acts {
@@ -104,12 +102,13 @@ func RecordAll(tx *sqldb.Tx, at time.Time, acts []Act) {
 		}
 	}
 	tx.Insert("audit_entries", []string{
-		"at", "actor_kind", "actor_id", "actor_name", "session", "client", "action", "subject", "before", "after", "partner_id", "acting_for", "support_visit",
+		"at", "actor_kind", "actor_id", "actor_name", "session", "client", "action", "subject", "before",
+		"after", "partner_id", "acting_for", "support_visit",
 	}, rows)
 }
 
-// partnerOf is the partner that a subject such as "partner:1" or "partner:1/plan:2"
-// names, 0 if it names none.
+// partnerOf returns the partner in a subject such as "partner:1" or "partner:1/plan:2", 0 if there
+// is none.
 func partnerOf(subject string) int64 {
 	rest, ok := strings.CutPrefix(subject, "partner:")
 	if !ok {
@@ -123,8 +122,8 @@ func partnerOf(subject string) int64 {
 	return id
 }
 
-// text is v as compact JSON, "" for nil. What cannot be encoded is a mistake of
-// the caller; the entry then says so, since an act must not fail for its record.
+// text returns v as compact JSON, "" for nil. A value that cannot be encoded is a mistake of the
+// caller; the entry then says so, because an act must not fail for its record.
 func text(v any) string {
 	if v == nil {
 		return ""
@@ -143,8 +142,8 @@ func text(v any) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// append writes facts of the usual kinds as encoding/json would, which takes
-// several times as long; false means that there are others.
+// append writes facts of the usual types in the format of encoding/json, which takes several times
+// as long; false means that there are other types.
 func (f Facts) append(b []byte) ([]byte, bool) {
 	b = append(b, '{')
 	for i, name := range slices.Sorted(maps.Keys(f)) {
@@ -205,18 +204,18 @@ func appendText(b []byte, s string) ([]byte, bool) {
 // Log reads the entries.
 type Log struct{ DB *sqldb.DB }
 
-// Filter narrows a list of entries; what is zero does not narrow.
+// Filter narrows a list of entries; zero fields do not narrow it.
 type Filter struct {
 	Subject   string
 	Action    string
 	ActorKind string
-	ActorID   int64     // goes with ActorKind
-	From, To  time.Time // when it was done: From included, To not
-	PartnerID int64     // that it was done to, or whose member did it
+	ActorID   int64     // used with ActorKind
+	From, To  time.Time // time of the act: From inclusive, To exclusive
+	PartnerID int64     // the partner that it concerns, or that the actor is a member of
 }
 
-// List returns one page of the entries that fit f, newest first unless the page
-// says otherwise, and whether more follow.
+// List returns one page of the entries that match f, newest first unless the page says otherwise,
+// and whether more follow.
 func (l *Log) List(ctx context.Context, f Filter, p paging.Page) (entries []Entry, more bool, err error) {
 	where, args := f.where()
 	order := "DESC"
@@ -225,7 +224,12 @@ func (l *Log) List(ctx context.Context, f Filter, p paging.Page) (entries []Entr
 	}
 	args = append(args, p.Limit+1, p.Offset())
 	entries, err = sqldb.All(ctx, l.DB, scanEntry, fmt.Sprintf(
-		`SELECT `+columns+` FROM audit_entries %s ORDER BY id %s LIMIT $%d OFFSET $%d`, where, order, len(args)-1, len(args)), args...)
+		`SELECT `+columns+` FROM audit_entries %s ORDER BY id %s LIMIT $%d OFFSET $%d`,
+		where,
+		order,
+		len(args)-1,
+		len(args),
+	), args...)
 	if err != nil {
 		return nil, false, fmt.Errorf("list audit entries: %w", err)
 	}
@@ -235,7 +239,7 @@ func (l *Log) List(ctx context.Context, f Filter, p paging.Page) (entries []Entr
 	return entries, false, nil
 }
 
-// where is the condition of the filter; only its values come from outside.
+// where returns the condition of the filter; only its values come from outside.
 func (f Filter) where() (string, []any) {
 	var terms []string
 	var args []any
@@ -250,7 +254,7 @@ func (f Filter) where() (string, []any) {
 		add("action =", f.Action)
 	}
 	if f.ActorKind == ByUser {
-		terms = append(terms, "actor_kind = '"+ByUser+"'") // which the partial index knows
+		terms = append(terms, "actor_kind = '"+ByUser+"'") // the condition of the partial index
 	} else if f.ActorKind != "" {
 		add("actor_kind =", f.ActorKind)
 	}
@@ -264,7 +268,7 @@ func (f Filter) where() (string, []any) {
 		add("at <", f.To)
 	}
 	if f.PartnerID != 0 {
-		add("partner_id <> 0 AND partner_id =", f.PartnerID) // the former is the index's
+		add("partner_id <> 0 AND partner_id =", f.PartnerID) // the first condition is the index's
 	}
 	if terms == nil {
 		return "", nil
@@ -276,5 +280,20 @@ const columns = `id, at, actor_kind, actor_id, actor_name, session, client, acti
 
 func scanEntry(r *sqldb.Row, e *Entry) error {
 	a := &e.Actor
-	return r.Scan(&e.ID, &e.At, &a.Kind, &a.ID, &a.Name, &a.Session, &a.Client, &e.Action, &e.Subject, &e.Before, &e.After, &e.PartnerID, &a.ActingFor, &a.SupportVisit)
+	return r.Scan(
+		&e.ID,
+		&e.At,
+		&a.Kind,
+		&a.ID,
+		&a.Name,
+		&a.Session,
+		&a.Client,
+		&e.Action,
+		&e.Subject,
+		&e.Before,
+		&e.After,
+		&e.PartnerID,
+		&a.ActingFor,
+		&a.SupportVisit,
+	)
 }

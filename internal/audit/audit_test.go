@@ -55,7 +55,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// However facts are written, they are what encoding/json makes of them.
+// TestFactsAreJSON checks that both encodings of facts are the same as by encoding/json.
 func TestFactsAreJSON(t *testing.T) {
 	l := fill(t)
 	for name, f := range map[string]audit.Facts{

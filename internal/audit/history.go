@@ -9,18 +9,19 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Span is a part of a partner's history, newest first. What is zero does not narrow.
+// Span is a part of a partner's history, newest first. Zero fields do not narrow it.
 type Span struct {
 	Before   int64     // entries with smaller ids
-	From, To time.Time // when it was done: From included, To not
+	From, To time.Time // time of the act: From inclusive, To exclusive
 	Limit    int
 }
 
-// History returns the entries about a partner: what its members, its programs and the
-// marketplace did to it. more says whether older ones follow; the next span begins
-// before the last entry of this one, so that every page costs the same.
+// History returns the entries about a partner: the acts of its members, its programs and the
+// marketplace. more reports whether older ones follow; the next span begins before the last entry
+// of this one, so that every page costs the same.
 func (l *Log) History(ctx context.Context, partnerID int64, s Span) (entries []Entry, more bool, err error) {
-	terms, args := []string{"partner_id = $1", "partner_id <> 0"}, []any{partnerID} // the latter is the index's
+	terms := []string{"partner_id = $1", "partner_id <> 0"}
+	args := []any{partnerID} // the second for the index
 	add := func(comparison string, value any) {
 		args = append(args, value)
 		terms = append(terms, fmt.Sprintf("%s $%d", comparison, len(args)))
@@ -36,7 +37,10 @@ func (l *Log) History(ctx context.Context, partnerID int64, s Span) (entries []E
 	}
 	args = append(args, s.Limit+1)
 	entries, err = sqldb.All(ctx, l.DB, scanEntry, fmt.Sprintf(
-		`SELECT `+columns+` FROM audit_entries WHERE %s ORDER BY id DESC LIMIT $%d`, strings.Join(terms, " AND "), len(args)), args...)
+		`SELECT `+columns+` FROM audit_entries WHERE %s ORDER BY id DESC LIMIT $%d`,
+		strings.Join(terms, " AND "),
+		len(args),
+	), args...)
 	if err != nil {
 		return nil, false, fmt.Errorf("list a partner's audit entries: %w", err)
 	}
@@ -46,18 +50,18 @@ func (l *Log) History(ctx context.Context, partnerID int64, s Span) (entries []E
 	return entries, false, nil
 }
 
-// Origin is who acted, as far as a partner may learn it.
+// Origin is the actor of an entry, as far as a partner may know it.
 type Origin string
 
-// The origins of acts.
+// Origins of acts.
 const (
-	FromMember      Origin = "member"      // a person of the partner, whose id Actor has
+	FromMember      Origin = "member"      // a person of the partner, with the id in Actor
 	FromProgram     Origin = "api_key"     // a program of the partner
 	FromMarketplace Origin = "marketplace" // people and programs of the marketplace, the service itself, and buyers
 )
 
-// Origin tells a partner who acted. The marketplace does not say which of its people or
-// programs it was.
+// Origin returns the origin that a partner may see. It does not reveal which of the marketplace's
+// people or programs acted.
 func (e Entry) Origin() Origin {
 	switch {
 	case e.Actor.SupportVisit != 0:
@@ -71,7 +75,7 @@ func (e Entry) Origin() Origin {
 	}
 }
 
-// Member is the id of the partner's member who acted, 0 if it was nobody of them.
+// Member returns the id of the partner's member if one acted, otherwise 0.
 func (e Entry) Member() int64 {
 	if e.Origin() == FromMember {
 		return e.Actor.ID
@@ -79,7 +83,7 @@ func (e Entry) Member() int64 {
 	return 0
 }
 
-// Versions returns a text for each of the partners that changes with each entry about it.
+// Versions returns a version text per partner. It changes with each entry about it.
 func (l *Log) Versions(ctx context.Context, partnerIDs []int64) (map[int64]string, error) {
 	found, err := sqldb.VersionsOfEach(ctx, l.DB, partnerIDs, 1,
 		`SELECT partner_id, id FROM audit_entries WHERE partner_id = $1 AND partner_id <> 0 ORDER BY id DESC LIMIT 1`)

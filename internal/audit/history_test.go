@@ -39,8 +39,8 @@ func actions(entries []audit.Entry) (list []string) {
 	return list
 }
 
-// TestHistory: a partner's history has what was done to the partner and its plans and
-// what its members did elsewhere, and nothing of another partner, a buyer or a sale.
+// TestHistory checks that a partner's history has the acts on the partner and its plans and the
+// acts of its members elsewhere. It has nothing of another partner, a buyer or a sale.
 func TestHistory(t *testing.T) {
 	l := newLog(t, func(tx *sqldb.Tx) {
 		audit.Record(tx, noon, token, "partner.create", "partner:1", nil, nil)
@@ -83,7 +83,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestOrigin: only the partner's own people and programs are told from the marketplace.
+// TestOrigin checks that only the partner's own people and programs are distinguished from the
+// marketplace.
 func TestOrigin(t *testing.T) {
 	for name, c := range map[string]struct {
 		by     audit.Actor
@@ -106,8 +107,8 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-// TestSentence: every entry about a partner is a sentence without codes, free text and
-// what a URL may hide.
+// TestSentence checks that every entry about a partner is a sentence without codes, free text and
+// secret parts of URLs.
 func TestSentence(t *testing.T) {
 	names := map[int64]string{4: "Bea"}
 	for _, c := range []struct{ action, before, after, want string }{
@@ -120,16 +121,16 @@ func TestSentence(t *testing.T) {
 		{"profile.urls", `{"webhook_url":"u","webhook_valid":false}`, `{"webhook_url":"u","webhook_valid":true}`, "Checked the webhook URL."},
 		{"profile.connection", `{"error_member":true}`, `{"error_member":false}`, "Switched the empty error member of token answers off."},
 		{"partner.rotate", ``, `{"what":"api_key","overlap_s":86400,"ending":"3f9a"}`, "Rotated the API key ending in 3f9a; the replaced one worked for another 24 hours."},
-		{"partner.rotate", ``, `{"what":"client_secret","overlap_s":0}`, "Rotated the client secret; the replaced one ended at once."},
+		{"partner.rotate", ``, `{"what":"client_secret","overlap_s":0}`, "Rotated the client secret; the replaced one ended immediately."},
 		{"partner.rotate", ``, `{"what":"webhook_secret","overlap_s":90}`, "Rotated the webhook secret; the replaced one worked for another 90 seconds."},
 		{"partner.rotate", ``, `{"what":"single_key","single_key":true,"overlap_s":3600}`, "Replaced the API key and the webhook secret by a single key; the replaced one worked for another 1 hour."},
-		{"endpoint.try", ``, ``, "Had the webhook URL tried at once."},
+		{"endpoint.try", ``, ``, "Had the webhook URL tried immediately."},
 		{"partner.switch", ``, `{"what":"api_key"}`, "Ended the overlap: the replaced API key stopped working."},
 		{"partner.key", ``, `{"ending":"3f9a"}`, "Made an API key ending in 3f9a."},
 		{"partner.revoke", `{"what":"api_key","ending":"3f9a"}`, ``, "Revoked the API key ending in 3f9a."},
 		{"partner.member", ``, `{"user_id":4,"role":"admin"}`, "Added Bea to the team as admin."},
 		{"partner.member", `{"user_id":4,"role":"admin"}`, `{"user_id":4,"role":"viewer"}`, "Changed the role of Bea from admin to viewer."},
-		{"partner.member_remove", `{"user_id":9,"role":"admin"}`, ``, "Removed somebody whose account is deleted from the team."},
+		{"partner.member_remove", `{"user_id":9,"role":"admin"}`, ``, "Removed a person whose account is deleted from the team."},
 		{"partner.invite", ``, `{"role":"viewer"}`, "Invited a person as viewer."},
 		{"partner.pause", ``, `{"paused":true,"reason":"they owe us"}`, "Paused this application: nothing is sold, and webhooks wait."},
 		{"plan.update", `{"tier":2,"external_ref":"x"}`, `{"tier":2,"external_ref":"y"}`, "Changed the plan of tier 2."},
@@ -149,7 +150,7 @@ func TestSentence(t *testing.T) {
 	}
 }
 
-// TestHistoryIsServedByItsIndex: a page of a small history does not walk the entries of
+// TestHistoryIsServedByItsIndex checks that a page of a small history does not read the entries of
 // other partners and of sales.
 func TestHistoryIsServedByItsIndex(t *testing.T) {
 	l := newLog(t, func(tx *sqldb.Tx) {

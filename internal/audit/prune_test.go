@@ -9,7 +9,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// clients are the addresses of clients in the log, newest first.
+// clients returns the addresses of clients in the log, newest first.
 func clients(t *testing.T, l *audit.Log) (list []string) {
 	t.Helper()
 	entries, _, err := l.List(t.Context(), audit.Filter{ActorKind: audit.ByUser}, paging.First())
@@ -22,7 +22,7 @@ func clients(t *testing.T, l *audit.Log) (list []string) {
 	return list
 }
 
-// TestPrune: the address of a client goes after 90 days, the entry stays.
+// TestPrune checks that the address of a client is removed after 90 days, and the entry stays.
 func TestPrune(t *testing.T) {
 	l := fill(t)
 	at := noon.Add(2 * time.Second).Add(audit.ClientKept)
@@ -39,8 +39,8 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestEraseUser: the addresses of an erased person's clients go at once, and nobody
-// else's.
+// TestEraseUser checks that only the addresses of an erased person's clients are removed,
+// immediately.
 func TestEraseUser(t *testing.T) {
 	l := fill(t)
 	err := l.DB.Write(t.Context(), func(tx *sqldb.Tx) error {

@@ -12,19 +12,18 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// skew is how far the times of entries that follow one another may be out of order: each
-// node has a clock of its own.
+// skew is the maximum disorder of the times of consecutive entries: each node has its own clock.
 const skew = time.Minute
 
-// Found is a page of the entries that fit a filter, newest first.
+// Found is a page of the entries that match a filter, newest first.
 type Found struct {
 	Entries    []Entry
 	Next       int64     // the next page has entries before this id; 0: there is none
-	SearchedTo time.Time // up to when was searched, when that ended before the page was full
+	SearchedTo time.Time // set if the search stopped before the page was full: the time reached
 }
 
-// Search returns the newest entries that fit f before an id; 0 stands for all. Every page
-// costs the same.
+// Search returns the newest entries that match f before an id; 0 means all. Every page costs the
+// same.
 func (l *Log) Search(ctx context.Context, f Filter, before int64, limit int) (Found, error) {
 	var found Found
 	err := l.DB.Read(ctx, func(tx *sqldb.Tx) error {
@@ -47,7 +46,7 @@ func (l *Log) Search(ctx context.Context, f Filter, before int64, limit int) (Fo
 	return found, nil
 }
 
-// search looks at entries before an id, chunk by chunk.
+// search reads entries before an id, chunk by chunk.
 func (f Filter) search(ctx context.Context, tx *sqldb.Tx, before int64, limit int) (Found, error) {
 	var found Found
 	indexed := Filter{Subject: f.Subject}
@@ -62,8 +61,13 @@ func (f Filter) search(ctx context.Context, tx *sqldb.Tx, before int64, limit in
 	}
 	var last Entry
 	for looked, chunk := 0, limit+1; looked < paging.MaxLooked; chunk = paging.NextChunk(chunk, looked) {
-		rows, err := sqldb.All(ctx, tx, scanEntry, fmt.Sprintf(`SELECT `+columns+` FROM audit_entries %s id < $%d ORDER BY id DESC LIMIT $%d`,
-			where, len(args)+1, len(args)+2), append(args[:len(args):len(args)], before, chunk)...)
+		rows, err := sqldb.All(
+			ctx,
+			tx,
+			scanEntry,
+			fmt.Sprintf(`SELECT `+columns+` FROM audit_entries %s id < $%d ORDER BY id DESC LIMIT $%d`,
+				where, len(args)+1, len(args)+2),
+			append(args[:len(args):len(args)], before, chunk)...)
 		if err != nil {
 			return found, err
 		}
@@ -79,25 +83,27 @@ func (f Filter) search(ctx context.Context, tx *sqldb.Tx, before int64, limit in
 				found.Entries = append(found.Entries, e)
 			}
 		}
-		if looked += len(rows); len(rows) < chunk {
+		looked += len(rows)
+		if len(rows) < chunk {
 			return found, nil
 		}
 		last = rows[len(rows)-1]
 		before = last.ID
 	}
-	found.Next, found.SearchedTo = last.ID, last.At
+	found.Next = last.ID
+	found.SearchedTo = last.At
 	return found, nil
 }
 
-// means reports whether an entry fits the filter.
+// means reports whether an entry matches the filter.
 func (f Filter) means(e Entry) bool {
 	return (f.Subject == "" || e.Subject == f.Subject) && (f.Action == "" || e.Action == f.Action) &&
 		(f.ActorKind == "" || e.Actor.Kind == f.ActorKind) && (f.ActorID == 0 || e.Actor.ID == f.ActorID) &&
 		!e.At.Before(f.From) && (f.To.IsZero() || e.At.Before(f.To))
 }
 
-// firstAt returns an id below which all entries are before a time, by halving: ids rise
-// with time.
+// firstAt returns an id below which all entries are before a time, by binary search: ids rise with
+// time.
 func firstAt(ctx context.Context, tx *sqldb.Tx, at time.Time) (int64, error) {
 	type mark struct {
 		id int64
@@ -112,7 +118,8 @@ func firstAt(ctx context.Context, tx *sqldb.Tx, at time.Time) (int64, error) {
 		return 0, err
 	}
 	// The last entry before the time is not below low, and not above high.
-	low, high := int64(0), newest.id-1
+	low := int64(0)
+	high := newest.id - 1
 	for low < high {
 		middle := low + (high-low)/2
 		m, err := sqldb.One(ctx, tx, scan, `SELECT id, at FROM audit_entries WHERE id > $1 ORDER BY id LIMIT 1`, middle)

@@ -10,7 +10,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestSearch finds entries by each filter, page by page, and ends a search that few fit.
+// TestSearch finds entries by each filter, page by page, and stops a search with few matches.
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	l := &audit.Log{DB: sqldbtest.Open(t)}
@@ -46,7 +46,7 @@ func TestSearch(t *testing.T) {
 	if second := search(audit.Filter{}, all.Next, 50); !second.Entries[0].At.Equal(at(entries - 51)) {
 		t.Errorf("the second page begins at %s", second.Entries[0].At)
 	}
-	// Few fit: the search ends before it has looked at everything, and goes on.
+	// With few matches, the search stops before it has read everything, and can continue.
 	rare := search(audit.Filter{Action: "token.create"}, 0, 50)
 	if len(rare.Entries) != 5 || rare.Next == 0 || rare.SearchedTo.IsZero() {
 		t.Errorf("a rare action: %d entries, next %d, searched to %s", len(rare.Entries), rare.Next, rare.SearchedTo)
@@ -54,14 +54,14 @@ func TestSearch(t *testing.T) {
 	if rest := search(audit.Filter{Action: "token.create"}, rare.Next, 50); len(rest.Entries) != 1 || rest.Next != 0 {
 		t.Errorf("the rest: %d entries, next %d", len(rest.Entries), rest.Next)
 	}
-	// An index finds all that a person did.
+	// An index finds all acts of a person.
 	if mine := search(audit.Filter{ActorKind: audit.ByUser, ActorID: 7}, 0, 50); len(mine.Entries) != 6 || mine.Next != 0 {
 		t.Errorf("of a person: %d entries, next %d", len(mine.Entries), mine.Next)
 	}
 	if one := search(audit.Filter{Subject: "license:1", Action: "token.create"}, 0, 50); len(one.Entries) != 2 {
 		t.Errorf("of a license: %d entries", len(one.Entries))
 	}
-	// A span long ago is found at once.
+	// A span long ago is found quickly.
 	for _, span := range [][2]int{{10, 20}, {0, 1}, {5990, 7000}, {999, 1001}} {
 		got := search(audit.Filter{From: at(span[0]), To: at(span[1])}, 0, 50)
 		if want := min(span[1], entries) - span[0]; len(got.Entries) != want || got.Next != 0 || !got.Entries[want-1].At.Equal(at(span[0])) {

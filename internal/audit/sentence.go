@@ -10,13 +10,13 @@ import (
 	"claviger/internal/plural"
 )
 
-// facts is what an entry says, read back.
+// facts are an entry's facts, decoded.
 type facts map[string]any
 
 func readFacts(text string) facts {
 	f := facts{}
 	if text != "" {
-		_ = json.Unmarshal([]byte(text), &f) // what cannot be read says nothing
+		_ = json.Unmarshal([]byte(text), &f) // unreadable facts are left out
 	}
 	return f
 }
@@ -27,8 +27,8 @@ func (f facts) number(name string) int64 { n, _ := f[name].(float64); return int
 
 func (f facts) is(name string) bool { b, _ := f[name].(bool); return b }
 
-// People returns the ids of the people whom the entries name, as who acted for the
-// partner or as whom it was about: Sentence wants their names.
+// People returns the ids of the people in the entries, as actors for the partner or as subjects.
+// Sentence needs their names.
 func People(entries []Entry) []int64 {
 	var ids []int64
 	for _, e := range entries {
@@ -44,11 +44,12 @@ func People(entries []Entry) []int64 {
 	return ids
 }
 
-// Sentence says what an entry about a partner records, to the partner's people. names
-// are those of People; somebody who was erased has none. It has no buyer, no free text
-// of the marketplace and no secret.
+// Sentence describes an entry about a partner, for the partner's people. names has the names of
+// People; erased users have none. The sentence contains no buyer, no free text of the marketplace
+// and no secret.
 func (e Entry) Sentence(names map[int64]string) string {
-	before, after := readFacts(e.Before), readFacts(e.After)
+	before := readFacts(e.Before)
+	after := readFacts(e.After)
 	switch e.Action {
 	case "partner.update":
 		return changes(before, after, partnerMembers)
@@ -73,11 +74,15 @@ func (e Entry) Sentence(names map[int64]string) string {
 	case "partner.invite_accept":
 		return fmt.Sprintf("Accepted an invitation as %s.", after.text("role"))
 	case "plan.create", "plan.update", "plan.delete":
-		return fmt.Sprintf("%s the plan of tier %d.", planVerbs[e.Action], max(before.number("tier"), after.number("tier")))
+		return fmt.Sprintf(
+			"%s the plan of tier %d.",
+			planVerbs[e.Action],
+			max(before.number("tier"), after.number("tier")),
+		)
 	case "export.begin":
 		return fmt.Sprintf("Exported a file: %s.", after.text("kind"))
 	case "endpoint.try":
-		return "Had the webhook URL tried at once."
+		return "Had the webhook URL tried immediately."
 	case "event.redeliver":
 		return fmt.Sprintf("Sent event %s again.", strings.TrimPrefix(e.Subject, "event:"))
 	}
@@ -87,10 +92,10 @@ func (e Entry) Sentence(names map[int64]string) string {
 	return NoSentence
 }
 
-// NoSentence is what Sentence says of an action that it does not know.
+// NoSentence is the sentence for an unknown action.
 const NoSentence = "Changed something about this application."
 
-// sentences are those that depend on the action alone.
+// sentences depend only on the action.
 var sentences = map[string]string{
 	"partner.create":          "Added this application to the marketplace.",
 	"partner.product":         "Changed what buyers read about this application.",
@@ -112,6 +117,7 @@ var sentences = map[string]string{
 	"partner.redeliver_pause":  "Paused a recovery of events.",
 	"partner.redeliver_resume": "Resumed a recovery of events.",
 	"partner.redeliver_cancel": "Cancelled a recovery of events.",
+	"partner.redeliver_stop":   "Stopped a recovery of events that failed again and again.",
 
 	"license.redeem":          "Redeemed a license.",
 	"license.activate":        "Activated a license.",
@@ -179,12 +185,12 @@ var sentences = map[string]string{
 
 var planVerbs = map[string]string{"plan.create": "Added", "plan.update": "Changed", "plan.delete": "Removed"}
 
-// member is a fact whose change is told. format has the old value and the new one.
+// member is a fact with sentences about its change. format has the old value and the new one.
 type member struct {
 	name   string
-	format string            // of values; "" if only words tell
+	format string            // of values; "" if there are only words
 	words  map[string]string // by the new value, instead of the format
-	minor  bool              // told only if nothing else is
+	minor  bool              // used only if there is no other change
 }
 
 var (
@@ -210,16 +216,18 @@ var (
 		{name: "initiate_login_uri", format: "Changed the sign-in start URL from %s to %s."},
 		{name: "id_token_alg", format: "Changed the signing algorithm of identity tokens from %s to %s."},
 		{name: "error_member", words: map[string]string{
-			"true": "Switched the empty error member of token answers on.", "false": "Switched the empty error member of token answers off.",
+			"true": "Switched the empty error member of token answers on.", "false": "Switched the empty error " +
+				"member of token answers off.",
 		}},
 	}
 )
 
-// changes tells which of the members have changed.
+// changes describes the changed members.
 func changes(before, after facts, members []member) string {
 	var list []string
 	for _, m := range members {
-		old, now := value(before[m.name]), value(after[m.name])
+		old := value(before[m.name])
+		now := value(after[m.name])
 		switch {
 		case old == now, m.minor && len(list) > 0:
 		case m.format != "":
@@ -234,7 +242,7 @@ func changes(before, after facts, members []member) string {
 	return strings.Join(list, " ")
 }
 
-// value is a fact in a sentence. A URL has no query there: it may have a token in it.
+// value returns a fact for a sentence. URLs lose their query: it may contain a token.
 func value(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -252,7 +260,11 @@ func value(v any) string {
 	}
 }
 
-var secretNames = map[string]string{"client_secret": "client secret", "api_key": "API key", "webhook_secret": "webhook secret"}
+var secretNames = map[string]string{
+	"client_secret":  "client secret",
+	"api_key":        "API key",
+	"webhook_secret": "webhook secret",
+}
 
 func secretName(f facts) string {
 	if s := secretNames[f.text("what")]; s != "" {
@@ -261,7 +273,7 @@ func secretName(f facts) string {
 	return "secret"
 }
 
-// ending tells which of several secrets it was.
+// ending identifies one of several secrets.
 func ending(f facts) string {
 	if s := f.text("ending"); s != "" {
 		return " ending in " + s
@@ -280,11 +292,19 @@ func rotated(f facts) string {
 	overlap := time.Duration(f.number("overlap_s")) * time.Second
 	switch {
 	case overlap == 0:
-		return what + "; the replaced one ended at once."
+		return what + "; the replaced one ended immediately."
 	case overlap%time.Hour == 0:
-		return fmt.Sprintf("%s; the replaced one worked for another %s.", what, plural.Of(int64(overlap/time.Hour), "hour"))
+		return fmt.Sprintf(
+			"%s; the replaced one worked for another %s.",
+			what,
+			plural.Of(int64(overlap/time.Hour), "hour"),
+		)
 	default:
-		return fmt.Sprintf("%s; the replaced one worked for another %s.", what, plural.Of(int64(overlap/time.Second), "second"))
+		return fmt.Sprintf(
+			"%s; the replaced one worked for another %s.",
+			what,
+			plural.Of(int64(overlap/time.Second), "second"),
+		)
 	}
 }
 
@@ -300,5 +320,5 @@ func person(f facts, names map[int64]string) string {
 	if name := names[f.number("user_id")]; name != "" {
 		return name
 	}
-	return "somebody whose account is deleted"
+	return "a person whose account is deleted"
 }

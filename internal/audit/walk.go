@@ -8,13 +8,12 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// walkWindow is how many ids one batch of a walk looks at where no index serves the
-// filter: no statement takes long, however few entries match.
+// walkWindow is the number of ids that one batch of a walk covers if no index serves the filter. So
+// no statement takes long, however few entries match.
 const walkWindow = 5000
 
-// Walk returns the next entries that fit f before an id, newest first, and the id that
-// goes on, 0 at the end. Id 0 stands before the newest. A batch can be empty while there
-// is more to look at.
+// Walk returns the next entries that match f before an id, newest first, and the id to continue
+// from, 0 at the end. Id 0 starts with the newest. A batch can be empty although more follow.
 func (l *Log) Walk(ctx context.Context, f Filter, before int64, limit int) (entries []Entry, next int64, err error) {
 	if before == 0 {
 		newest, err := l.Newest(ctx)
@@ -47,8 +46,8 @@ func (l *Log) Walk(ctx context.Context, f Filter, before int64, limit int) (entr
 	return entries, next, nil
 }
 
-// Newest is the id of the newest entry, 0 if there is none. Entries are never removed, so
-// it is about how many there are.
+// Newest returns the id of the newest entry, 0 if there is none. Entries are never removed, so it
+// is also their approximate number.
 func (l *Log) Newest(ctx context.Context) (int64, error) {
 	id, err := sqldb.One(ctx, l.DB, sqldb.Value[int64], `SELECT coalesce(max(id), 0) FROM audit_entries`)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package batch is what jobs have in common that people begin and can pause, resume and
-// cancel, and that a node works off in batches: how such a job stands, and the loop that
-// does the next batch. The jobs themselves, with their tables, belong to the packages
-// that know what is done.
+// Package batch has the common part of jobs that people start, pause, resume and cancel, and that a
+// node processes in batches: the state of such a job, and the loop that does the next batch. The
+// jobs and their tables belong to the packages that know the work.
 package batch
 
 import (
@@ -13,28 +12,28 @@ import (
 	"claviger/internal/job"
 )
 
-// Status is how a job stands, in a word.
+// Status is the state of a job in a word.
 type Status string
 
 // The statuses.
 const (
 	Running Status = "running"
 	Paused  Status = "paused"
-	Stopped Status = "stopped" // before it was done: Stopped says why
+	Stopped Status = "stopped" // before it was done: State.Stopped has the reason
 	Done    Status = "done"
 )
 
-// Cancelled is why a job ended that somebody cancelled.
+// Cancelled is the reason of a job that someone cancelled.
 const Cancelled = "It was cancelled."
 
-// State is how a job stands.
+// State is the state of a job.
 type State struct {
-	PausedAt   time.Time // zero: it is not paused
-	Stopped    string    // why it ended before its time; "": it did not
-	FinishedAt time.Time // zero: it is not finished
+	PausedAt   time.Time // zero: not paused
+	Stopped    string    // reason for an early end; "": none
+	FinishedAt time.Time // zero: not finished
 }
 
-// Status is the state in a word.
+// Status returns the state in a word.
 func (s State) Status() Status {
 	switch {
 	case s.Stopped != "":
@@ -47,10 +46,10 @@ func (s State) Status() Status {
 	return Running
 }
 
-// Open reports whether there is something left to do.
+// Open reports whether there is work left.
 func (s State) Open() bool { return s.FinishedAt.IsZero() }
 
-// Pause has the job wait, and reports whether that is new.
+// Pause makes the job wait, and reports whether that is a change.
 func (s *State) Pause(now time.Time) bool {
 	paused := s.PausedAt.IsZero()
 	if paused {
@@ -59,7 +58,7 @@ func (s *State) Pause(now time.Time) bool {
 	return paused
 }
 
-// Resume has the job go on, and reports whether that is new.
+// Resume makes the job continue, and reports whether that is a change.
 func (s *State) Resume() bool {
 	paused := !s.PausedAt.IsZero()
 	s.PausedAt = time.Time{}
@@ -67,37 +66,56 @@ func (s *State) Resume() bool {
 }
 
 // Stop ends the job.
-func (s *State) Stop(why string, now time.Time) { s.Stopped, s.FinishedAt = why, now }
+func (s *State) Stop(why string, now time.Time) {
+	s.Stopped = why
+	s.FinishedAt = now
+}
 
-// Worker works jobs off. There can be a moment when two nodes do: what Once does must be
-// safe beside another.
+// Worker processes jobs. Two nodes may do so for a moment: Once must be safe beside another.
 type Worker struct {
-	Once  func(ctx context.Context) (more bool, err error) // does the next batch, and reports whether there was one
-	What  string                                           // what is done, for the log: "a redelivery"
-	Every time.Duration                                    // how often to look for work; 0: five times a second
+	// does the next batch, and reports whether there may be another; see Turn
+	Once  func(ctx context.Context) (more bool, err error)
+	What  string        // names the work in the log: "a redelivery"
+	Every time.Duration // interval of looking for work; 0: see busyEvery
 	Log   *slog.Logger
 	Ran   job.Ran // called after each batch; nil: not called
 }
 
+// A worker looks for work five times a second, and every other second after idleLooks looks in a
+// row without work: mostly there is none, and each look costs a query.
+const (
+	busyEvery = time.Second / 5
+	idleEvery = 2 * time.Second
+	idleLooks = 50
+)
+
+// pause returns the delay after a number of looks in a row without work.
+func (w *Worker) pause(looks int) time.Duration {
+	if w.Every == 0 && looks > idleLooks {
+		return idleEvery
+	}
+	return cmp.Or(w.Every, busyEvery)
+}
+
 // Run works until ctx ends.
 func (w *Worker) Run(ctx context.Context) {
-	ticker := time.NewTicker(cmp.Or(w.Every, time.Second/5))
-	defer ticker.Stop()
 	failed := false
-	for {
+	for looks := idleLooks; ; looks++ {
 		began := time.Now()
 		more, err := w.Once(ctx)
 		w.Ran.Run(ctx, began, err)
-		if err != nil && ctx.Err() == nil && !failed {
+		if err != nil && !more && ctx.Err() == nil && !failed {
 			w.Log.Error(w.What+" failed; it is tried again", "err", err)
 		}
-		if failed = err != nil; more && err == nil {
+		failed = err != nil
+		if more && ctx.Err() == nil {
+			looks = 0
 			continue
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-time.After(w.pause(looks)):
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Act is what is done to each row.
+// Act is the action on each row.
 type Act string
 
 // The acts.
@@ -21,13 +21,13 @@ const (
 	Hold      Act = "hold"
 	Reinstate Act = "reinstate" // lifts a hold
 	Refund    Act = "refund"    // of licenses with all their purchases, or of purchases with all their licenses
-	Reverse   Act = "reverse"   // of the refunds that concern licenses or purchases
+	Reverse   Act = "reverse"   // reverses the refunds of licenses or purchases
 	Redeliver Act = "redeliver"
 	Pause     Act = "pause"
 	Resume    Act = "resume"
 )
 
-// Acts are all of them.
+// Acts lists all acts.
 var Acts = []Act{Hold, Reinstate, Refund, Reverse, Redeliver, Pause, Resume}
 
 func actNames() string {
@@ -38,7 +38,7 @@ func actNames() string {
 	return strings.Join(list, ", ")
 }
 
-// Scope is what somebody needs for the act: the same as for a single one.
+// Scope returns the scope required for the act: the same as for a single one.
 func (a Act) Scope() account.Scope {
 	switch a {
 	case Hold, Reinstate, Redeliver:
@@ -50,19 +50,19 @@ func (a Act) Scope() account.Scope {
 	return account.Admin
 }
 
-// Kind is what is selected, and what the rows of a job are.
+// Kind is the kind of the selection, and of a job's rows.
 type Kind string
 
 // The kinds.
 const (
 	Licenses  Kind = "licenses"
 	Purchases Kind = "purchases"
-	Refunds   Kind = "refunds" // never selected: what reversing licenses or purchases is done to
+	Refunds   Kind = "refunds" // never selected: the rows of a reversal
 	Events    Kind = "events"
 	Partners  Kind = "partners"
 )
 
-// Kinds are what the act can be selected for; none if there is no such act.
+// Kinds returns the kinds that can be selected for the act; none for an unknown act.
 func (a Act) Kinds() []Kind {
 	switch a {
 	case Hold, Reinstate:
@@ -85,7 +85,7 @@ func kindNames(list []Kind) string {
 	return strings.Join(names, " or ")
 }
 
-// rows is what the rows are of an act on what was selected.
+// rows returns the kind of the rows for an act on a selection.
 func (k Kind) rows(a Act) Kind {
 	if a == Reverse {
 		return Refunds
@@ -93,9 +93,9 @@ func (k Kind) rows(a Act) Kind {
 	return k
 }
 
-// onLicenses does the act of a job to a row that is a license, a purchase or a refund;
-// then runs in its transaction.
-func (s *Jobs) onLicenses(ctx context.Context, r *license.Registry, j Job, row Row, then func(*sqldb.Tx) error) error {
+// onLicenses performs the act of a job on a license, a purchase or a refund; then runs in its
+// transaction.
+func (s *Store) onLicenses(ctx context.Context, r *license.Store, j Job, row Row, then func(*sqldb.Tx) error) error {
 	of := func(tx *sqldb.Tx, _ license.License) error { return then(tx) }
 	refund := func(tx *sqldb.Tx, _ license.Refund) error { return then(tx) }
 	switch j.Act {
@@ -126,39 +126,57 @@ func (s *Jobs) onLicenses(ctx context.Context, r *license.Registry, j Job, row R
 	return errors.New("bulk: no act on licenses: " + string(j.Act))
 }
 
-// mayRecord refuses to record a refund whose money would not move.
-func (s *Jobs) mayRecord(ctx context.Context, o license.RefundOrder) error {
-	if s.PaidHere == nil {
-		return nil
-	}
-	here, err := s.PaidHere(ctx, o)
+// mayRecord refuses to record a refund without a movement of money.
+func (s *Store) mayRecord(ctx context.Context, o license.RefundOrder) error {
+	here, err := s.paidByUs(ctx, o)
 	if err == nil && here {
-		return fault.New(fault.Conflict, codePaidHere, "Stripe was paid for it, and a bulk act moves no money: refund it on its own page.")
+		return fault.New(
+			fault.Conflict,
+			codePaidHere,
+			"Stripe was paid for it, and a bulk act moves no money: refund it on its own page.",
+		)
 	}
 	return err
 }
 
-// onEvent has an event sent again.
-func (s *Jobs) onEvent(ctx context.Context, tx *sqldb.Tx, j Job, row Row) error {
+// paidByUs reports whether a refund includes payments through the payment provider, so that the
+// money must be returned from here.
+func (s *Store) paidByUs(ctx context.Context, o license.RefundOrder) (bool, error) {
+	switch {
+	case s.paidHere != nil:
+		return s.paidHere(ctx, o)
+	case s.Payments == nil:
+		return false, nil
+	}
+	list, err := s.Payments.PaidHere(ctx, o)
+	return len(list) > 0, err
+}
+
+// onEvent resends an event.
+func (s *Store) onEvent(ctx context.Context, tx *sqldb.Tx, j Job, row Row) error {
 	partner.Lock(tx, row.PartnerID)
 	now, err := s.seenEvent(ctx, tx, row)
 	switch {
 	case err != nil:
 		return err
 	case row.seen == waits && now == accepted:
-		return fault.New(fault.Conflict, codeChangedSince, "The partner has accepted it since this was checked, so it was not sent again.")
+		return fault.New(
+			fault.Conflict,
+			codeChangedSince,
+			"The partner has accepted it since this was checked, so it was not sent again.",
+		)
 	}
 	return s.Outbox.RedeliverIn(ctx, tx, j.By, row.PartnerID, row.ID)
 }
 
-// What is seen of an event: what a person wants to send again because it was not
-// accepted is not sent once it is. Whether it was tried meanwhile does not matter.
+// The checked states of an event: an event that was selected because it was not accepted is not
+// sent after it is accepted. Attempts in between do not matter.
 const (
 	waits    = "waits"
 	accepted = "accepted"
 )
 
-func (s *Jobs) seenEvent(ctx context.Context, tx *sqldb.Tx, row Row) (string, error) {
+func (s *Store) seenEvent(ctx context.Context, tx *sqldb.Tx, row Row) (string, error) {
 	ok, err := s.Outbox.IsAccepted(ctx, tx, row.PartnerID, row.ID)
 	if ok {
 		return accepted, err
@@ -167,7 +185,7 @@ func (s *Jobs) seenEvent(ctx context.Context, tx *sqldb.Tx, row Row) (string, er
 }
 
 // onPartner pauses or resumes a partner.
-func (s *Jobs) onPartner(ctx context.Context, tx *sqldb.Tx, j Job, row Row) error {
+func (s *Store) onPartner(ctx context.Context, tx *sqldb.Tx, j Job, row Row) error {
 	if _, err := partner.Lock(tx, row.ID).One(ctx); err != nil && !errors.Is(err, sqldb.ErrNone) {
 		return err
 	}
@@ -176,7 +194,12 @@ func (s *Jobs) onPartner(ctx context.Context, tx *sqldb.Tx, j Job, row Row) erro
 	case err != nil:
 		return err
 	case row.seen != "" && seen != row.seen:
-		return fault.New(fault.Conflict, codeChangedSince, "The pause of %s has changed since this was checked, so nothing was done.", p.Name)
+		return fault.New(
+			fault.Conflict,
+			codeChangedSince,
+			"The pause of %s has changed since this was checked, so nothing was done.",
+			p.Name,
+		)
 	case j.Act == Pause:
 		_, err = s.Partners.Pause(ctx, tx, j.By, row.ID, j.Reason)
 		return err
@@ -187,8 +210,8 @@ func (s *Jobs) onPartner(ctx context.Context, tx *sqldb.Tx, j Job, row Row) erro
 	return err
 }
 
-// seenPartner reads a partner with the version of its pause, and refuses one that the act
-// cannot be done to.
+// seenPartner reads a partner with the version of its pause, and refuses it if the act is
+// impossible.
 func seenPartner(ctx context.Context, r sqldb.Reader, j Job, row Row) (p partner.Partner, seen string, err error) {
 	found, err := partner.ByID(ctx, r, []int64{row.ID})
 	if err != nil {
@@ -197,7 +220,7 @@ func seenPartner(ctx context.Context, r sqldb.Reader, j Job, row Row) (p partner
 	p, ok := found[row.ID]
 	switch {
 	case !ok:
-		return p, "", fault.New(fault.Missing, partner.CodeUnknownPartner, "There is no such partner any more.")
+		return p, "", fault.New(fault.Missing, partner.CodeUnknownPartner, "This partner no longer exists.")
 	case j.Act == Pause && p.Paused():
 		return p, "", fault.New(fault.Conflict, codePartnerPaused, "The partner is paused already.")
 	case j.Act == Resume && !p.Paused():
@@ -208,5 +231,5 @@ func seenPartner(ctx context.Context, r sqldb.Reader, j Job, row Row) (p partner
 	return p, "paused " + p.PausedAt.UTC().Format("2006-01-02T15:04:05.999999999") + " " + p.PauseReason, nil
 }
 
-// ofLicenses reports whether the rows are changed by package license.
+// ofLicenses reports whether package license changes the rows.
 func (k Kind) ofLicenses() bool { return slices.Contains([]Kind{Licenses, Purchases, Refunds}, k) }

@@ -2,6 +2,7 @@ package bulk_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -19,10 +20,10 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// perBatch is how many rows are done between two checks of the role.
+// perBatch is the number of rows between two checks of the role.
 const perBatch = 25
 
-// harness is an application with a partner and a token that may do everything.
+// harness is an application with a partner and a token with all scopes.
 type harness struct {
 	*apptest.Harness
 	clock *apptest.Clock
@@ -68,7 +69,7 @@ func (h *harness) start(j bulk.Job) {
 	h.Must(err)
 }
 
-// once does a batch and returns the job.
+// once runs a batch and returns the job.
 func (h *harness) once(j bulk.Job) bulk.Job {
 	h.Helper()
 	_, err := h.Bulk.Once(h.Context())
@@ -97,8 +98,8 @@ func (h *harness) rows(j bulk.Job, of bulk.Result) []bulk.Row {
 	return rows
 }
 
-// TestHold: what was selected is held, row by row, each with its audit entry; one that
-// cannot be is skipped and says why, and what was sold since is left alone.
+// TestHold: the selected licenses are held, row by row, each with its audit entry. An impossible
+// row is skipped with a reason, and licenses sold since are not affected.
 func TestHold(t *testing.T) {
 	h := newHarness(t)
 	held := h.sell(40)
@@ -134,7 +135,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// TestRowsAreDoneOnce: nodes that do the same job at once refund each license once.
+// TestRowsAreDoneOnce: nodes that run the same job concurrently refund each license once.
 func TestRowsAreDoneOnce(t *testing.T) {
 	h := newHarness(t)
 	h.sell(60)
@@ -160,7 +161,7 @@ func TestRowsAreDoneOnce(t *testing.T) {
 	}
 }
 
-// TestPauseAndCancel: both hold from the next row on, and what is done stays done.
+// TestPauseAndCancel: both apply from the next row on, and finished rows stay done.
 func TestPauseAndCancel(t *testing.T) {
 	h := newHarness(t)
 	h.sell(60)
@@ -188,6 +189,9 @@ func TestPauseAndCancel(t *testing.T) {
 	if _, err := h.Bulk.Resume(t.Context(), h.by, j.ID); !fault.Is(err, "bulk_done") {
 		t.Errorf("resumed when it was over: %v", err)
 	}
+	if _, err := h.Bulk.Cancel(t.Context(), h.by, j.ID+1); !fault.Is(err, "unknown_bulk") {
+		t.Errorf("cancelled what does not exist: %v", err)
+	}
 }
 
 // TestCancelWithinABatch: a job that is cancelled after a node has read it does no row.
@@ -196,7 +200,8 @@ func TestCancelWithinABatch(t *testing.T) {
 	h.sell(3)
 	j := h.prepare(bulk.Hold, "")
 	h.start(j)
-	h.Bulk.May = func(ctx context.Context, _ audit.Actor, _ account.Scope) (bool, error) { // called between reading the job and its rows
+	// Called between reading the job and its rows.
+	*h.Bulk.May() = func(ctx context.Context, _ audit.Actor, _ account.Scope) (bool, error) {
 		_, err := h.Bulk.Cancel(ctx, h.by, j.ID)
 		return true, err
 	}
@@ -205,8 +210,7 @@ func TestCancelWithinABatch(t *testing.T) {
 	}
 }
 
-// TestRoleIsCheckedPerBatch: a token that was revoked, or a person whose role was taken,
-// does no further row.
+// TestRoleIsCheckedPerBatch: a revoked token, or a person without the role, does no further row.
 func TestRoleIsCheckedPerBatch(t *testing.T) {
 	h := newHarness(t)
 	h.sell(60)
@@ -218,6 +222,9 @@ func TestRoleIsCheckedPerBatch(t *testing.T) {
 	if j = h.finish(j); j.Succeeded != perBatch || j.Status() != batch.Stopped || j.Stopped == "" {
 		t.Errorf("%+v", j)
 	}
+	if n := h.Count(`SELECT count(*) FROM audit_entries WHERE action = 'bulk.stop'`); n != 1 {
+		t.Errorf("%d audit entries", n)
+	}
 	for by, want := range map[audit.Actor]bool{
 		h.by: false, {Kind: audit.ByUser, ID: h.User("ann@example.com").ID}: false, {Kind: audit.ByUser, ID: 99}: false, {Kind: audit.ByPartner, ID: 1}: false, apptest.Tester: true,
 	} {
@@ -227,7 +234,7 @@ func TestRoleIsCheckedPerBatch(t *testing.T) {
 	}
 }
 
-// TestRedeliver: events are made due in their order, each with the person's mark.
+// TestRedeliver: events are made due in order, each marked with the person.
 func TestRedeliver(t *testing.T) {
 	h := newHarness(t)
 	h.sell(3)
@@ -254,7 +261,7 @@ func TestRedeliver(t *testing.T) {
 	}
 }
 
-// TestPausePartners: partners that are paused already are skipped; all are resumed again.
+// TestPausePartners: paused partners are skipped; all are resumed again.
 func TestPausePartners(t *testing.T) {
 	h := newHarness(t)
 	other := h.enrol("Tidal")
@@ -286,6 +293,23 @@ func TestPausePartners(t *testing.T) {
 	}
 }
 
+// TestPauseTwice: a partner that somebody paused after it was checked keeps that pause.
+func TestPauseTwice(t *testing.T) {
+	h := newHarness(t)
+	all := bulk.OfPartners(h.Partners, bulk.NamedLike(""))
+	j, err := h.Bulk.Prepare(t.Context(), h.by, bulk.Order{Act: bulk.Pause, Reason: "a reason", Select: all})
+	h.Must(err)
+	_, _, err = h.Profiles.Pause(t.Context(), apptest.Tester, h.tide.ID, "before")
+	h.Must(err)
+	h.start(j)
+	if rows := h.rows(h.finish(j), bulk.Refused); len(rows) != 1 || rows[0].Code != "partner_already_paused" {
+		t.Errorf("refused: %+v", rows)
+	}
+	if n := h.Count(`SELECT count(*) FROM partners WHERE paused_at <> 0 AND pause_reason = 'before'`); n != 1 {
+		t.Error("the pause was changed")
+	}
+}
+
 // TestSelection: nothing, too much and a reason that no row can have are refused before
 // anything is written.
 func TestSelection(t *testing.T) {
@@ -310,6 +334,11 @@ func TestSelection(t *testing.T) {
 		if _, err := h.Bulk.Prepare(t.Context(), h.by, c.order); c.code == "" && err != nil || c.code != "" && !fault.Is(err, c.code) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	half := func(context.Context, int) ([]bulk.Target, error) { return make([]bulk.Target, 1), errBroken }
+	_, err := h.Bulk.Prepare(t.Context(), h.by, bulk.Order{Act: bulk.Hold, Select: half})
+	if !errors.Is(err, errBroken) {
+		t.Errorf("a selection that fails: %v", err)
 	}
 	if n := h.Count(`SELECT count(*) FROM bulk_jobs`); n != 1 {
 		t.Errorf("%d jobs", n)

@@ -1,40 +1,47 @@
 package bulk
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
+	"claviger/internal/batch"
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/sqldb"
 )
 
-// checkedAtOnce is how many rows Prepare checks: a person who selected few sees at once
-// what will happen.
+// checkedAtOnce is the number of rows that Prepare checks: a person who selected few sees the
+// effects immediately.
 const checkedAtOnce = 100
 
-// finding is what a check found out about a row.
+// finding is the result of checking a row.
 type finding struct {
 	will, seen string
-	skip       *fault.Error // why the act cannot be done to it
+	skip       *fault.Error // why the act is impossible
 }
 
-// checkRows finds out what a job would do to its next rows, and reports whether there are
-// more.
-func (s *Jobs) checkRows(ctx context.Context, j Job) (more bool, err error) {
+// checkRows predicts the effect of a job on its next rows, and reports whether there are more. If
+// checks have failed too often, the failing rows are skipped.
+func (s *Store) checkRows(ctx context.Context, j Job) (more bool, err error) {
 	rows, err := s.Rows(ctx, j.ID, j.Checked, Open, false, batchSize)
 	if err != nil || len(rows) == 0 {
 		return false, err
 	}
 	found := make([]finding, len(rows))
 	for i, row := range rows {
-		if found[i], err = s.find(ctx, j, row); err != nil {
+		if found[i], err = s.find(ctx, j, row); err == nil {
+			continue
+		}
+		if tries := j.tries + 1; tries < batch.RowTries || batch.Away(ctx, err) {
 			return false, fmt.Errorf("check row %d of bulk act %d: %w", row.Position, j.ID, err)
 		}
+		found[i] = s.unchecked(j, row, err)
 	}
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error { return s.storeChecks(ctx, tx, j, rows, found) })
 	if errors.Is(err, errMoved) {
@@ -43,33 +50,60 @@ func (s *Jobs) checkRows(ctx context.Context, j Job) (more bool, err error) {
 	return j.Checked+int64(len(rows)) < j.Total, err
 }
 
-// storeChecks writes what was found, unless another node has done so.
-func (s *Jobs) storeChecks(ctx context.Context, tx *sqldb.Tx, j Job, rows []Row, found []finding) error {
-	skipped, now := 0, s.Now()
+// unchecked skips a row with a repeatedly failing check.
+func (s *Store) unchecked(j Job, row Row, err error) finding {
+	if f := fault.Of(err); f != nil {
+		return finding{skip: f}
+	}
+	id := batch.NewFailureID()
+	cmp.Or(s.Log, slog.Default()).
+		Error("a row of a bulk act could not be checked", "job", j.ID, "row", row.Position, "failure", id, "err", err)
+	return finding{skip: givenUp(j.tries+1, id)}
+}
+
+// storeChecks stores the findings, unless another node has done so.
+func (s *Store) storeChecks(ctx context.Context, tx *sqldb.Tx, j Job, rows []Row, found []finding) error {
+	skipped := 0
+	now := s.Now()
 	for i, row := range rows {
 		f := found[i]
 		if f.skip == nil {
-			tx.Queue(`UPDATE bulk_rows SET will = $3, seen = $4 WHERE job_id = $1 AND position = $2`, j.ID, row.Position, f.will, f.seen)
+			tx.Queue(
+				`UPDATE bulk_rows SET will = $3, seen = $4 WHERE job_id = $1 AND position = $2`,
+				j.ID,
+				row.Position,
+				f.will,
+				f.seen,
+			)
 			continue
 		}
 		skipped++
-		tx.Queue(`UPDATE bulk_rows SET result = $3, code = $4, message = $5, done_at = $6 WHERE job_id = $1 AND position = $2`,
-			j.ID, row.Position, int(Skipped), f.skip.Code, f.skip.Text, now)
+		tx.Queue(
+			`UPDATE bulk_rows SET result = $3, code = $4, message = $5, done_at = $6 WHERE job_id = $1
+				AND position = $2`,
+			j.ID,
+			row.Position,
+			int(Skipped),
+			f.skip.Code,
+			f.skip.Text,
+			now,
+		)
 	}
 	n, err := tx.Exec(ctx, `UPDATE bulk_jobs SET checked = checked + $3, skipped = skipped + $4, updated_at = $5
-		WHERE id = $1 AND checked = $2 AND started_at = 0 AND finished_at = 0`, j.ID, j.Checked, len(rows), skipped, now)
+		WHERE id = $1 AND checked = $2 AND started_at = 0
+		AND finished_at = 0`, j.ID, j.Checked, len(rows), skipped, now)
 	if err == nil && n == 0 {
 		return errMoved
 	}
 	return err
 }
 
-// find finds out what the act would do to a row.
-func (s *Jobs) find(ctx context.Context, j Job, row Row) (f finding, err error) {
+// find predicts the effect of the act on a row.
+func (s *Store) find(ctx context.Context, j Job, row Row) (f finding, err error) {
 	switch {
 	case j.Kind.ofLicenses():
 		var list []license.Effect
-		list, err = s.Licenses.Preview(func(dry *license.Registry) error {
+		list, err = s.Licenses.Preview(func(dry *license.Store) error {
 			return s.onLicenses(ctx, dry, j, row, func(*sqldb.Tx) error { return nil })
 		})
 		f.will = words(list)
@@ -81,12 +115,14 @@ func (s *Jobs) find(ctx context.Context, j Job, row Row) (f finding, err error) 
 			f.seen, err = s.seenEvent(ctx, tx, row)
 			return err
 		})
-		if f.will = "It is sent again, and after it the newest event of its license."; f.seen == accepted {
+		f.will = "It is sent again, and after it the newest event of its license."
+		if f.seen == accepted {
 			f.will = "The partner has accepted it before. " + f.will
 		}
 	default:
 		_, f.seen, err = seenPartner(ctx, s.DB, j, row)
-		if f.will = "Nothing of it is sold, redeemed or authorized any more, and its events wait."; j.Act == Resume {
+		f.will = "Nothing of it is sold, redeemed or authorized any more, and its events wait."
+		if j.Act == Resume {
 			f.will = "It is sold, redeemed and authorized again, and the events that waited are sent."
 		}
 	}
@@ -96,15 +132,16 @@ func (s *Jobs) find(ctx context.Context, j Job, row Row) (f finding, err error) 
 	return f, err
 }
 
-// again reports whether what failed may work at another time.
+// again reports whether a failed act may succeed later.
 func again(f *fault.Error) bool { return f.Kind == fault.Busy || f.Kind == fault.Throttled }
 
-// words says what an act does to the licenses of one row.
+// words describes the effect of an act on the licenses of one row.
 func words(list []license.Effect) string {
 	var order []string
 	count := map[string]int{}
 	for _, e := range list {
-		was, is := state(e.Before), state(e.After)
+		was := state(e.Before)
+		is := state(e.After)
 		say := fmt.Sprintf("becomes %s; the partner is told, with the reason %s", is, e.Reason)
 		if e.Event == 0 {
 			say = fmt.Sprintf("stays %s; the partner is not told", was)
@@ -117,7 +154,8 @@ func words(list []license.Effect) string {
 		return "The license " + order[0] + "."
 	}
 	for i, say := range order {
-		if order[i] = "A license " + say + "."; count[say] > 1 {
+		order[i] = "A license " + say + "."
+		if count[say] > 1 {
 			order[i] = fmt.Sprintf("Each of %d licenses %s.", count[say], say)
 		}
 	}
@@ -127,7 +165,7 @@ func words(list []license.Effect) string {
 
 func state(l license.License) string { return fmt.Sprintf("%s, tier %d", l.Status, l.Tier) }
 
-// versions writes down what the licenses of a row were when it was checked.
+// versions returns the checked versions of a row's licenses.
 func versions(list []license.Effect) (string, error) {
 	seen := make(map[string]string, len(list))
 	for _, e := range list {
@@ -137,9 +175,8 @@ func versions(list []license.Effect) (string, error) {
 	return string(text), err
 }
 
-// unchanged is a registry that refuses licenses that are not as they were when the row
-// was checked.
-func (s *Jobs) unchanged(row Row) (*license.Registry, error) {
+// unchanged returns a registry that refuses licenses that have changed since the check of the row.
+func (s *Store) unchanged(row Row) (*license.Store, error) {
 	if row.seen == "" {
 		return s.Licenses, nil
 	}

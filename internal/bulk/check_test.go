@@ -15,7 +15,7 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// of prepares an act on what is selected.
+// of prepares an act on a selection.
 func (h *harness) of(act bulk.Act, kind bulk.Kind, s bulk.Selection) bulk.Job {
 	h.Helper()
 	j, err := h.Bulk.Prepare(h.Context(), h.by, bulk.Order{Act: act, Kind: kind, Select: s})
@@ -41,8 +41,8 @@ func (h *harness) wantEffects(j bulk.Job, want ...bulk.Effect) {
 	}
 }
 
-// TestChecks: a prepared job says what it does to how many rows and why it skips the
-// others, and stores nothing else.
+// TestChecks: a prepared job shows its effects with numbers of rows and the reasons for skips, and
+// changes nothing else.
 func TestChecks(t *testing.T) {
 	h := newHarness(t)
 	first := h.sell(3)
@@ -70,8 +70,8 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestManyAreCheckedByTheWorker: what is more than a person waits for is checked in the
-// background; it cannot be confirmed before, and ends with the role.
+// TestManyAreCheckedByTheWorker: a large selection is checked in the background; it cannot be
+// confirmed before, and stops if the role is lost.
 func TestManyAreCheckedByTheWorker(t *testing.T) {
 	h := newHarness(t)
 	h.sell(100)
@@ -87,13 +87,13 @@ func TestManyAreCheckedByTheWorker(t *testing.T) {
 		t.Errorf("checked %+v", j)
 	}
 	j = h.prepare(bulk.Hold, "")
-	h.Bulk.May = func(context.Context, audit.Actor, account.Scope) (bool, error) { return false, nil }
+	*h.Bulk.May() = func(context.Context, audit.Actor, account.Scope) (bool, error) { return false, nil }
 	if j = h.finish(j); j.Checked != 100 || j.Status() != batch.Stopped {
 		t.Errorf("checked for somebody who may not: %+v", j)
 	}
 }
 
-// TestChangedSince: what changed after it was checked is refused and says so; the rest is
+// TestChangedSince: a row that changed after its check is refused with a reason; the others are
 // done.
 func TestChangedSince(t *testing.T) {
 	h := newHarness(t)
@@ -104,13 +104,13 @@ func TestChangedSince(t *testing.T) {
 		_, err := h.Licenses.ChangePlan(t.Context(), apptest.Tester, changed.Key, license.PlanChange{Tier: 3 - h.tier(changed.Key), Currency: "USD"})
 		h.Must(err)
 		h.start(j)
-		if j = h.finish(j); j.Succeeded != 2 || j.Refused != 1 {
+		if j = h.finish(j); j.Succeeded != 2 || j.Refused != 1 || j.Left() != 0 {
 			t.Errorf("%s: %+v", act, j)
 		}
 		if rows := h.rows(j, bulk.Refused); len(rows) != 1 || rows[0].Subject != changed.Key || rows[0].Code != license.CodeLicenseChanged {
 			t.Errorf("%s refused %+v", act, rows)
 		}
-		// What was confirmed includes what was refused at its turn.
+		// The confirmed summary includes rows refused at their turn.
 		effects, err := h.Bulk.Effects(t.Context(), j.ID)
 		h.Must(err)
 		sum := int64(0)
@@ -132,8 +132,8 @@ func (h *harness) tier(key string) int {
 	return l.Tier
 }
 
-// TestPurchases: purchases are refunded on all their licenses, and their refunds reversed,
-// each once.
+// TestPurchases: purchases are refunded on all their licenses, and their refunds reversed, each
+// once.
 func TestPurchases(t *testing.T) {
 	h := newHarness(t)
 	h.sell(3)
@@ -167,8 +167,8 @@ func TestPurchases(t *testing.T) {
 	}
 }
 
-// TestAcceptedSince: an event that the partner accepted after it was checked is not sent
-// again; one that it had accepted before is.
+// TestAcceptedSince: an event that the partner accepted after the check is not sent again; one
+// accepted before is.
 func TestAcceptedSince(t *testing.T) {
 	h := newHarness(t)
 	h.sell(2)
@@ -186,8 +186,8 @@ func TestAcceptedSince(t *testing.T) {
 	}
 }
 
-// TestStoppedAnywhere stops a node in the transaction of a row, or right after it, of each
-// row of a batch and around its end, and goes on with another node: every row is done once.
+// TestStoppedAnywhere stops a node in the transaction of a row, or right after it, for each row of
+// a batch and around its end, and continues with another node: every row is done once.
 func TestStoppedAnywhere(t *testing.T) {
 	for stop, rows := range map[int]int64{0: 4, 1: 4, 2: 4, 3: 4, perBatch - 1: perBatch + 2, perBatch: perBatch + 2, perBatch + 1: perBatch + 2} {
 		h := newHarness(t)
@@ -195,8 +195,16 @@ func TestStoppedAnywhere(t *testing.T) {
 		j := h.prepare(bulk.Refund, "")
 		h.start(j)
 		ctx, kill := context.WithCancel(t.Context())
-		first, done := *h.Bulk, 0
-		first.Now = func() time.Time { // called when a row is done, and its result is not written
+		first, done, inRow := *h.Bulk, 0, false
+		*first.PaidHere() = func(context.Context, license.RefundOrder) (bool, error) { // called when a row begins
+			inRow = true
+			return false, nil
+		}
+		first.Now = func() time.Time { // called next when it is done and its result is not written
+			if !inRow {
+				return h.clock.Now()
+			}
+			inRow = false
 			if done++; done > stop {
 				kill()
 			}
@@ -205,7 +213,7 @@ func TestStoppedAnywhere(t *testing.T) {
 		for ctx.Err() == nil {
 			_, _ = first.Once(ctx)
 		}
-		// SQLite ends a transaction that has begun, PostgreSQL gives it up.
+		// SQLite finishes a started transaction, PostgreSQL aborts it.
 		if n := h.Count(`SELECT count(*) FROM refunds`); n != int64(stop) && n != int64(stop)+1 || n != int64(len(h.rows(j, bulk.Succeeded))) {
 			t.Errorf("stopped at %d: %d rows were done, and %d say so", stop, n, len(h.rows(j, bulk.Succeeded)))
 		}
@@ -220,8 +228,8 @@ func TestStoppedAnywhere(t *testing.T) {
 	}
 }
 
-// TestSkippedStaysSkipped: a row that the act could not be done to when it was looked at is
-// not done later, even if it could be by then: nobody confirmed it.
+// TestSkippedStaysSkipped: a row that was impossible at its check is not done later, even if it is
+// possible by then: it was not confirmed.
 func TestSkippedStaysSkipped(t *testing.T) {
 	h := newHarness(t)
 	held := h.sell(2)
@@ -242,8 +250,8 @@ func TestSkippedStaysSkipped(t *testing.T) {
 	}
 }
 
-// TestEachRowIsAudited: every act leaves an entry for each row, and a refund one for each
-// license of it, with who confirmed and not with who prepared.
+// TestEachRowIsAudited: every act makes an entry for each row, and a refund one for each of its
+// licenses, with the person who confirmed, not the one who prepared.
 func TestEachRowIsAudited(t *testing.T) {
 	h := newHarness(t)
 	h.sell(2)
@@ -281,13 +289,26 @@ func TestEachRowIsAudited(t *testing.T) {
 	}
 }
 
-// TestPaidHereIsNotRecorded: a bulk act records no refund whose money would not move.
+// TestPaidHereIsNotRecorded: a bulk act records no refund without a movement of money.
 func TestPaidHereIsNotRecorded(t *testing.T) {
 	h := newHarness(t)
 	h.sell(2)
-	h.Bulk.PaidHere = func(context.Context, license.RefundOrder) (bool, error) { return true, nil }
+	*h.Bulk.PaidHere() = func(context.Context, license.RefundOrder) (bool, error) { return true, nil }
 	j := h.prepare(bulk.Refund, "")
 	if j.Skipped != j.Total || j.Total == 0 {
 		t.Errorf("of %d rows %d are skipped", j.Total, j.Skipped)
+	}
+}
+
+// TestUnreadableVersion: a row is not done if nobody knows how its license was when it was
+// checked.
+func TestUnreadableVersion(t *testing.T) {
+	h := newHarness(t)
+	h.sell(2)
+	j := h.prepare(bulk.Refund, "")
+	h.Exec(`UPDATE bulk_rows SET seen = '{' WHERE position = 1`)
+	h.start(j)
+	if j = h.waitsOut(j); j.Succeeded != 1 || j.Failed != 1 || h.Count(`SELECT count(*) FROM refunds`) != 1 {
+		t.Errorf("%+v", j)
 	}
 }

@@ -1,6 +1,6 @@
 package bulk
 
-// The codes of this package's faults. Programs depend on them: they never change.
+// The codes of this package's faults. Clients depend on them: they never change.
 const (
 	codeBulkDone         = "bulk_done"
 	codeBulkStarted      = "bulk_started"
@@ -12,6 +12,7 @@ const (
 	codeLeftOut          = "left_out"
 	codeNothingSelected  = "nothing_selected"
 	codePartnerPaused    = "partner_already_paused"
+	codeRowFailed        = "row_failed"
 	codeTooManySelected  = "too_many_selected"
 	codeUnknownBulk      = "unknown_bulk"
 )

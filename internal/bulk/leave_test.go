@@ -11,8 +11,8 @@ import (
 	"claviger/internal/license"
 )
 
-// TestLeaveOut: rows that a person leaves out of a prepared job are skipped and say so,
-// until they are put back; the others are done.
+// TestLeaveOut: rows left out of a prepared job are skipped with a reason, until they are put back;
+// the others are done.
 func TestLeaveOut(t *testing.T) {
 	h := newHarness(t)
 	held := h.sell(5)
@@ -20,7 +20,7 @@ func TestLeaveOut(t *testing.T) {
 	h.Must(err)
 	shown := h.prepare(bulk.Hold, "chargeback")
 	h.clock.Advance(time.Second)
-	j, err := h.Bulk.LeaveOut(t.Context(), h.by, shown.ID, []int64{1, 2, 3, 3, 99}) // the first is skipped already
+	j, err := h.Bulk.LeaveOut(t.Context(), h.by, shown.ID, []int64{1, 2, 3, 3, 99}) // the first is already skipped
 	h.Must(err)
 	if j.Skipped != 3 || j.Left() != 2 || j.Status() != bulk.Prepared {
 		t.Errorf("left out: %+v", j)
@@ -29,6 +29,7 @@ func TestLeaveOut(t *testing.T) {
 		bulk.Effect{Code: "left_out", Rows: 2},
 		bulk.Effect{Will: "The license becomes deactivated, tier 1; the partner is told, with the reason chargeback.", Rows: 2},
 		bulk.Effect{Code: "license_held", Rows: 1})
+	h.clock.Advance(time.Second)
 	if j, err = h.Bulk.PutBack(t.Context(), h.by, j.ID, []int64{1, 2, 4}); err != nil || j.Skipped != 2 {
 		t.Errorf("put back: %+v, %v", j, err)
 	}
@@ -60,8 +61,8 @@ func TestLeaveOut(t *testing.T) {
 	}
 }
 
-// TestLeaveOutRefusals: nothing, too much, and rows of a job that is being checked are
-// refused; a job whose rows are all left out cannot be confirmed.
+// TestLeaveOutRefusals: no rows, too many, and rows of a job that is being checked are refused; a
+// job with all rows left out cannot be confirmed.
 func TestLeaveOutRefusals(t *testing.T) {
 	h := newHarness(t)
 	h.sell(2)

@@ -14,11 +14,11 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// selectBatch is how many rows are read at a time.
+// selectBatch is the number of rows read at a time.
 const selectBatch = 500
 
 // OfLicenses selects licenses.
-func OfLicenses(r *license.Registry, f license.FindAny) Selection {
+func OfLicenses(r *license.Store, f license.FindAny) Selection {
 	return func(ctx context.Context, most int) (list []Target, err error) {
 		for before := int64(0); len(list) < most; {
 			found, err := r.FindAny(ctx, f, before, selectBatch)
@@ -42,7 +42,7 @@ func OfLicenses(r *license.Registry, f license.FindAny) Selection {
 }
 
 // OfSales selects purchases and plan changes.
-func OfSales(r *license.Registry, f license.FindSales) Selection {
+func OfSales(r *license.Store, f license.FindSales) Selection {
 	return func(ctx context.Context, most int) (list []Target, err error) {
 		for before := int64(0); len(list) < most; {
 			found, err := r.FindSales(ctx, f, before, selectBatch)
@@ -54,7 +54,10 @@ func OfSales(r *license.Registry, f license.FindSales) Selection {
 				if sale.ExternalID != "" {
 					was = sale.ExternalID + ", " + was
 				}
-				list = append(list, Target{ID: sale.ID, Subject: strconv.FormatInt(sale.ID, 10), PartnerID: sale.PartnerID, Was: was})
+				list = append(
+					list,
+					Target{ID: sale.ID, Subject: strconv.FormatInt(sale.ID, 10), PartnerID: sale.PartnerID, Was: was},
+				)
 			}
 			if before = found.Next; before == 0 {
 				break
@@ -65,15 +68,15 @@ func OfSales(r *license.Registry, f license.FindSales) Selection {
 	}
 }
 
-// OfRefunds selects the refunds that concern licenses or purchases and were not reversed.
-func OfRefunds(r *license.Registry, of Kind, selected Selection) Selection {
+// OfRefunds selects the refunds of licenses or purchases that are not reversed.
+func OfRefunds(r *license.Store, of Kind, selected Selection) Selection {
 	refunds := r.StandingRefunds
 	if of == Purchases {
 		refunds = r.StandingRefundsOfSales
 	}
 	return func(ctx context.Context, most int) (list []Target, err error) {
 		targets, err := selected(ctx, most)
-		if err != nil || len(targets) == most { // too many
+		if err != nil || len(targets) >= most { // too many
 			return targets, err
 		}
 		seen := map[int64]bool{}
@@ -89,7 +92,10 @@ func OfRefunds(r *license.Registry, of Kind, selected Selection) Selection {
 			for _, f := range found {
 				if !seen[f.ID] {
 					seen[f.ID] = true
-					list = append(list, Target{ID: f.ID, Subject: strconv.FormatInt(f.ID, 10), PartnerID: f.PartnerID, Was: "stands"})
+					list = append(
+						list,
+						Target{ID: f.ID, Subject: strconv.FormatInt(f.ID, 10), PartnerID: f.PartnerID, Was: "stands"},
+					)
 				}
 			}
 		}
@@ -98,8 +104,8 @@ func OfRefunds(r *license.Registry, of Kind, selected Selection) Selection {
 	}
 }
 
-// OfDeliveries selects deliveries of a partner, or of all partners (0), in the order of
-// their events: those of a license are sent in that order again.
+// OfDeliveries selects deliveries of a partner, or of all partners (0), in the order of their
+// events: those of a license are resent in that order.
 func OfDeliveries(h history.Reader, partnerID int64, f history.Filter) Selection {
 	return func(ctx context.Context, most int) (list []Target, err error) {
 		for after := (history.Key{}); len(list) < most; {
@@ -108,7 +114,15 @@ func OfDeliveries(h history.Reader, partnerID int64, f history.Filter) Selection
 				return nil, err
 			}
 			for _, d := range found.Deliveries {
-				list = append(list, Target{ID: d.EventID, Subject: strconv.FormatInt(d.EventID, 10), PartnerID: d.PartnerID, Was: string(d.State)})
+				list = append(
+					list,
+					Target{
+						ID:        d.EventID,
+						Subject:   strconv.FormatInt(d.EventID, 10),
+						PartnerID: d.PartnerID,
+						Was:       string(d.State),
+					},
+				)
 			}
 			if after = found.Next; after.IsZero() {
 				break
@@ -120,7 +134,7 @@ func OfDeliveries(h history.Reader, partnerID int64, f history.Filter) Selection
 }
 
 // eachPartner calls do with every partner, oldest first.
-func eachPartner(ctx context.Context, partners *partner.Registry, do func(partner.Partner)) error {
+func eachPartner(ctx context.Context, partners *partner.Store, do func(partner.Partner)) error {
 	for page := (paging.Page{Number: 1, Limit: paging.MaxLimit, Order: paging.OldestFirst}); ; page.Number++ {
 		list, total, err := partners.List(ctx, page)
 		if err != nil {
@@ -135,8 +149,8 @@ func eachPartner(ctx context.Context, partners *partner.Registry, do func(partne
 	}
 }
 
-// OfPartners selects the partners that means says.
-func OfPartners(partners *partner.Registry, means func(partner.Partner) bool) Selection {
+// OfPartners selects the partners that match means.
+func OfPartners(partners *partner.Store, means func(partner.Partner) bool) Selection {
 	return func(ctx context.Context, most int) (list []Target, err error) {
 		err = eachPartner(ctx, partners, func(p partner.Partner) {
 			if len(list) == most || !means(p) {
@@ -152,8 +166,7 @@ func OfPartners(partners *partner.Registry, means func(partner.Partner) bool) Se
 	}
 }
 
-// NamedLike means partners whose names have a text in them, or whose external id it is;
-// "" means all.
+// NamedLike matches partners with a text in their name, or with that external id; "" matches all.
 func NamedLike(name string) func(partner.Partner) bool {
 	return func(p partner.Partner) bool {
 		return name == "" || strings.Contains(strings.ToLower(p.Name), strings.ToLower(name)) || p.ExternalID == name

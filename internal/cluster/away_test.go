@@ -13,8 +13,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestDatabaseAway: when the database is away for longer than nodes live, or is killed, every node
-// stops, cuts what is under way, is not ready, and goes on afterwards with the same claims.
+// TestDatabaseAway: if the database is down longer than nodes live, or is killed, every node stops,
+// cuts running work and is not ready. Afterwards it continues with the same claims.
 func TestDatabaseAway(t *testing.T) {
 	for name, fail := range map[string]func(*sqldbtest.Proxy){"stalled": (*sqldbtest.Proxy).Freeze, "killed": (*sqldbtest.Proxy).Cut} {
 		t.Run(name, func(t *testing.T) {
@@ -54,14 +54,14 @@ func TestDatabaseAway(t *testing.T) {
 					}
 				}
 			}
-			proxy.Mend()
+			proxy.Restore()
 			await(t, "they own what they owned", func() bool { return all[0].owned()+all[1].owned() == cluster.Shards })
 			for i, n := range all {
 				if !maps.Equal(n.claims(), claims[i]) || n.count("lost") > 0 {
 					t.Errorf("node %d has other claims than before", i)
 				}
 				await(t, "it is ready", func() bool { return n.Ready(t.Context()) == nil })
-				// On a busy machine a beat may be late once more: each outage has one line, and one
+				// On a busy machine another beat may be late: each outage logs one line, and one
 				// for its end.
 				if began, ended := n.log.count("does no work"), n.log.count("is over"); began == 0 || began != ended {
 					t.Errorf("it is logged %d times, its end %d times", began, ended)
@@ -74,7 +74,7 @@ func TestDatabaseAway(t *testing.T) {
 	}
 }
 
-// TestBeatsGoOnWithoutThePool: a node whose pool is exhausted keeps its shards.
+// TestBeatsGoOnWithoutThePool: a node with an exhausted pool keeps its shards.
 func TestBeatsGoOnWithoutThePool(t *testing.T) {
 	needsPostgres(t)
 	t.Parallel()
@@ -113,7 +113,7 @@ func TestBeatsGoOnWithoutThePool(t *testing.T) {
 	}
 }
 
-// TestUnheardMessages: without the messages between nodes a shard still finds its new owner.
+// TestUnheardMessages: without messages between nodes a shard still gets its new owner.
 func TestUnheardMessages(t *testing.T) {
 	needsPostgres(t)
 	t.Parallel()
@@ -124,7 +124,7 @@ func TestUnheardMessages(t *testing.T) {
 	awaitBalance(t, a, start(t, proxy.URL, nil))
 }
 
-// TestMessagesSpareTheWait: a node hears at once that a shard was given to it.
+// TestMessagesSpareTheWait: a node hears immediately that it got a shard.
 func TestMessagesSpareTheWait(t *testing.T) {
 	needsPostgres(t)
 	t.Parallel()
@@ -132,7 +132,7 @@ func TestMessagesSpareTheWait(t *testing.T) {
 	a := start(t, url, nil)
 	await(t, "a owns all", func() bool { return a.owned() == cluster.Shards })
 	b := start(t, url, func(r *running) {
-		r.Times.Beat, r.Times.Hold, r.Times.Life = time.Hour, 4*time.Hour, 5*time.Hour // it never beats by itself
+		r.Times.Beat, r.Times.Hold, r.Times.Life = time.Hour, 4*time.Hour, 5*time.Hour // no second beat
 	})
 	await(t, "b owns its part", func() bool { return b.owned() >= 8 })
 	if err := a.stop(); err != nil {
@@ -142,7 +142,7 @@ func TestMessagesSpareTheWait(t *testing.T) {
 	b.Times = fast
 }
 
-// TestStopWithoutTheDatabase: a node can be stopped while its database is away.
+// TestStopWithoutTheDatabase: a node can be stopped while its database is down.
 func TestStopWithoutTheDatabase(t *testing.T) {
 	needsPostgres(t)
 	t.Parallel()
@@ -158,8 +158,8 @@ func TestStopWithoutTheDatabase(t *testing.T) {
 	}
 }
 
-// TestStopWaitsForTheDatabase: when the database comes back soon, a node that stops still gives
-// its shards to others.
+// TestStopWaitsForTheDatabase: if the database comes back soon, a stopping node still gives its
+// shards to others.
 func TestStopWaitsForTheDatabase(t *testing.T) {
 	needsPostgres(t)
 	t.Parallel()
@@ -177,8 +177,8 @@ func TestStopWaitsForTheDatabase(t *testing.T) {
 	for range cluster.Shards {
 		<-released
 	}
-	<-time.After(3 * fast.Beat) // it tries
-	proxy.Mend()
+	<-time.After(3 * fast.Beat) // it retries
+	proxy.Restore()
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
@@ -187,7 +187,7 @@ func TestStopWaitsForTheDatabase(t *testing.T) {
 	}
 }
 
-// TestStartWithoutTheDatabase: it starts when the database is there, and can be stopped before.
+// TestStartWithoutTheDatabase: a node starts when the database is up, and can be stopped before.
 func TestStartWithoutTheDatabase(t *testing.T) {
 	needsPostgres(t)
 	t.Parallel()
@@ -204,11 +204,11 @@ func TestStartWithoutTheDatabase(t *testing.T) {
 	}
 	var cuts atomic.Int64
 	again := startOn(t, db, func(r *running) {
-		r.Times.Hold, r.Times.Life = 2*patience, 3*patience // a slow machine loses nothing
+		r.Times.Hold, r.Times.Life = 2*patience, 3*patience // so that a slow machine loses nothing
 		r.Cut = func() { cuts.Add(1) }
 	})
 	again.log.await("does no work")
-	proxy.Mend()
+	proxy.Restore()
 	await(t, "it owns all", func() bool { return again.owned() == cluster.Shards })
 	if n := cuts.Load(); n > 0 {
 		t.Errorf("it was cut off %d times before it had begun anything", n)

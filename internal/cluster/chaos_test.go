@@ -19,12 +19,12 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// chaosTime is how long nodes are disturbed.
+// chaosTime is the duration of the disturbances.
 const chaosTime = 10 * time.Second
 
-// TestChaos runs three processes at a fifth of the real times, stops them, cuts them off and kills
-// them at random: nothing is begun late or by two nodes at once, and in the end everything
-// is owned again.
+// TestChaos runs three processes at a fifth of the real times, and stops, cuts off and kills them
+// at random. No work begins late or on two nodes simultaneously, and in the end everything is owned
+// again.
 func TestChaos(t *testing.T) {
 	needsPostgres(t)
 	t.Parallel()
@@ -49,7 +49,7 @@ func TestChaos(t *testing.T) {
 		})
 	}
 	all.Wait()
-	// Chance may have killed none: on a slow machine there are few disturbances.
+	// Possibly none was killed: on a slow machine there are few disturbances.
 	children[0] = replace(t, children[0], proxies[0], file)
 	await(t, "everything is owned, and all have begun something", func() bool { return ownedBy(t, db, 3) && allBegan(t, db, file) })
 	for _, c := range children {
@@ -75,7 +75,7 @@ func TestChaos(t *testing.T) {
 	checkBeginnings(t, begun)
 }
 
-// disturb leaves a process alone for a while and then does something to it.
+// disturb waits a while and then disturbs a process.
 func disturb(t *testing.T, c *child, proxy *sqldbtest.Proxy, file string, random *rand.Rand) *child {
 	t.Helper()
 	moment := func(longest time.Duration) { <-time.After(time.Duration(random.Int64N(int64(longest)))) }
@@ -88,18 +88,18 @@ func disturb(t *testing.T, c *child, proxy *sqldbtest.Proxy, file string, random
 	case 2, 3:
 		proxy.Freeze()
 		moment(4 * time.Second)
-		proxy.Mend()
+		proxy.Restore()
 	case 4:
 		proxy.Cut()
 		moment(2 * time.Second)
-		proxy.Mend()
-	case 5: // it is stopped and cut off, and goes on before it can ask anybody
+		proxy.Restore()
+	case 5: // stopped and cut off; continues before it can reach the database
 		c.send(t, syscall.SIGSTOP)
 		proxy.Freeze()
 		moment(4 * time.Second)
 		c.send(t, syscall.SIGCONT)
 		moment(time.Second)
-		proxy.Mend()
+		proxy.Restore()
 	default:
 		return replace(t, c, proxy, file)
 	}
@@ -114,7 +114,7 @@ func replace(t *testing.T, c *child, proxy *sqldbtest.Proxy, file string) *child
 	return startChild(t, proxy.URL, file)
 }
 
-// nodeIDs are the nodes that are there.
+// nodeIDs returns the ids of the registered nodes.
 func nodeIDs(t *testing.T, db *sqldb.DB) []string {
 	t.Helper()
 	ids, err := sqldb.All(t.Context(), db, sqldb.Value[string], `SELECT node FROM nodes`)
@@ -124,12 +124,12 @@ func nodeIDs(t *testing.T, db *sqldb.DB) []string {
 	return ids
 }
 
-// allBegan is whether each node that is there has written down that it began something.
+// allBegan reports whether each registered node has recorded some work.
 func allBegan(t *testing.T, db *sqldb.DB, file string) bool {
 	t.Helper()
 	text, err := os.ReadFile(file) //nolint:gosec // the test's own
 	if err != nil {
-		return false // nobody has
+		return false // none has
 	}
 	for _, id := range nodeIDs(t, db) {
 		if !bytes.Contains(text, []byte(" "+id+" ")) {
@@ -139,15 +139,15 @@ func allBegan(t *testing.T, db *sqldb.DB, file string) bool {
 	return true
 }
 
-// ownedBy is whether so many nodes own all shards.
+// ownedBy reports whether exactly n nodes own all shards.
 func ownedBy(t *testing.T, db *sqldb.DB, n int) bool {
 	t.Helper()
 	ids := nodeIDs(t, db)
 	return len(ids) == n && countRows(t, db, func(c cluster.Claim) bool { return slices.Contains(ids, c.Node) }) == cluster.Shards
 }
 
-// checkBeginnings checks that after a shard's new owner began something, no earlier one did, and
-// that an epoch has one owner.
+// checkBeginnings checks that no earlier owner began work after a shard's new owner did, and that
+// an epoch has one owner.
 func checkBeginnings(t *testing.T, begun []beginning) {
 	t.Helper()
 	slices.SortFunc(begun, func(a, b beginning) int { return cmp.Compare(a.at, b.at) })
@@ -178,7 +178,7 @@ func TestKilledHolder(t *testing.T) {
 	path := sqldbtest.URL(t)
 	file := filepath.Join(t.TempDir(), "begun")
 	c := startChild(t, path, file)
-	defer c.Wait() //nolint:errcheck // it was killed
+	defer c.Wait() //nolint:errcheck // killed
 	first := sqldbtest.OpenWith(t, path, sqldb.Options{})
 	await(t, "the child has begun something", func() bool {
 		info, err := os.Stat(file)

@@ -20,10 +20,10 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// The environment of a child: this program, running a node.
+// Environment of a child: this program, running a node.
 const (
 	childURL  = "CLAVIGER_CLUSTER_CHILD"
-	childFile = "CLAVIGER_CLUSTER_FILE" // to which it appends what it begins
+	childFile = "CLAVIGER_CLUSTER_FILE" // file for the records of begun work
 )
 
 func TestMain(m *testing.M) {
@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// runChild runs a node that begins something for each of its shards all the time, until it is
-// told to end.
+// runChild runs a node that continually begins work for each of its shards, until it is told to
+// end.
 func runChild(url, file string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -57,11 +57,11 @@ func runChild(url, file string) error {
 		Release: func(_ context.Context, c cluster.Claim) { w.end(c) },
 	}
 	w.node.Times.HandOver = fast.HandOver
-	_ = w.node.Run(ctx) // the database may be away at the end
+	_ = w.node.Run(ctx) // the database may be down at the end
 	return nil
 }
 
-// worker begins something for each claim again and again, and writes down what it began and when.
+// worker repeatedly begins work for each claim, and records it with the time.
 type worker struct {
 	node *cluster.Node
 	out  *os.File
@@ -82,7 +82,7 @@ func (w *worker) begin(c cluster.Claim) {
 		ticker := time.NewTicker(10 * time.Millisecond)
 		defer ticker.Stop()
 		for {
-			// The time is read first: what is written down was begun at that time or later.
+			// Read the time first: the recorded work began at that time or later.
 			now := time.Now()
 			if w.node.Valid(c) {
 				_, _ = fmt.Fprintf(w.out, "%d %d %s %d\n", c.Shard, c.Epoch, c.Node, now.UnixNano())
@@ -130,7 +130,7 @@ func (c *child) send(t *testing.T, s syscall.Signal) {
 	}
 }
 
-// beginning is something that a node began.
+// beginning is a record of begun work.
 type beginning struct {
 	cluster.Claim
 	at int64
@@ -142,7 +142,7 @@ func readBeginnings(t *testing.T, file string) (list []beginning) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // it was read
+	defer f.Close() //nolint:errcheck // only read
 	for in := bufio.NewScanner(f); in.Scan(); {
 		var b beginning
 		if _, err := fmt.Fscan(strings.NewReader(in.Text()), &b.Shard, &b.Epoch, &b.Node, &b.at); err != nil {

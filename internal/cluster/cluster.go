@@ -1,13 +1,15 @@
-// Package cluster decides which node acts for which partner: partners belong to 64
-// shards, each shard is owned by one node at a time, and a node stops acting before
-// another may take over. It also lets a job run on one node at a time. It owns the
-// tables of nodes and shards, and does not know what nodes do for their shards.
+// Package cluster decides which node acts for which partner. Partners belong to 64 shards, each
+// shard has one owner at a time, and a node stops acting before another may take over. It also runs
+// a job on one node at a time. It owns the tables of nodes and shards, and does not know the work
+// that nodes do for their shards.
 //
-// On PostgreSQL a node is a row that it renews every second (a beat), and a shard is a
-// row with its owner and an epoch, which rises with each change of the owner. Nothing
-// is begun or continued later than Times.Hold after the start of the last successful
-// beat; others take over when Times.Life has passed by the database's clock. On
-// SQLite one process owns everything, by a lock on a file, and writes no rows.
+// On PostgreSQL a node is a row that it renews every second (a beat). A shard is a row with its
+// owner and an epoch, which rises with each change of owner. No work begins or continues later than
+// Times.Hold after the start of the last successful beat. Others take over when Times.Life has
+// passed by the database's clock. On SQLite one process owns everything, by a lock on a file; its row
+// only says which program runs.
+//
+// A node works only on a schema that allows its version: each beat checks that first.
 package cluster
 
 import (
@@ -24,17 +26,17 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Shards is how many shards there are.
+// Shards is the number of shards.
 const Shards = 64
 
 // ShardOf returns the shard of a partner.
 func ShardOf(partnerID int64) int { return int(uint64(partnerID) % Shards) } //nolint:gosec // any number will do
 
-// Tables are this package's: they are about the nodes that run, not data, so a copy of the
-// database leaves them out.
-var Tables = []string{"nodes", "shards"}
+// Tables are the tables of this package. They describe running nodes, so a copy of the database
+// omits them.
+var Tables = []string{"nodes", "shards", "silent_nodes"}
 
-// Running counts the nodes that run on a database on PostgreSQL. On SQLite a lock tells.
+// Running counts the running nodes of a PostgreSQL database. On SQLite it is 0: a lock shows use.
 func Running(ctx context.Context, db *sqldb.DB) (int, error) {
 	conn, err := db.Reserve(ctx)
 	if errors.Is(err, sqldb.ErrNotShared) {
@@ -50,69 +52,73 @@ func Running(ctx context.Context, db *sqldb.DB) (int, error) {
 // Claim is the right of a node to act for a shard, from one change of owner to the next.
 type Claim struct {
 	Shard int
-	Node  string // the id of a registration; "" where one process owns everything
+	Node  string // id of a registration; "" if one process owns everything
 	Epoch int64
 }
 
-// Times are those of the protocol; DefaultTimes are for every use but tests.
+// Times are the intervals of the protocol; use DefaultTimes except in tests.
 type Times struct {
-	Beat     time.Duration // between two beats
+	Beat     time.Duration // interval of beats
 	Hold     time.Duration // how long claims hold after the start of a beat
 	Life     time.Duration // how long others wait after a beat, by the database's clock
 	Steady   time.Duration // of unbroken beats before this node removes others
-	Drain    time.Duration // for requests under way when a shard is handed over
-	HandOver time.Duration // between two shards that are handed over
+	Drain    time.Duration // for running requests when a shard is handed over
+	HandOver time.Duration // between two handed-over shards
 }
 
-// DefaultTimes move the shards of a dead node within ten seconds and leave three for a
-// step of a clock.
+// DefaultTimes move the shards of a dead node within ten seconds and leave three for a clock step.
 var DefaultTimes = Times{
 	Beat: time.Second, Hold: 6 * time.Second, Life: 9 * time.Second,
 	Steady: 5 * time.Second, Drain: 5 * time.Second, HandOver: time.Second,
 }
 
-// Node is this process as a member of the cluster. The functions are set before Run.
-// They are never called at the same time for one shard; those of different shards may
-// be. A nil Node owns nothing.
+// Node is this process as a member of the cluster. Set the functions before Run. They are never
+// called concurrently for one shard, but may be for different shards. A nil Node owns nothing.
 type Node struct {
-	DB    *sqldb.DB
-	Log   *slog.Logger
-	Times Times // zero: DefaultTimes
+	DB      *sqldb.DB
+	Log     *slog.Logger
+	Host    string           // name of the machine, for people
+	Version string           // of the program; "": release.Version
+	Times   Times            // zero: DefaultTimes
+	Now     func() time.Time // compared with the database's clock; nil: the machine's
 
-	// Gained tells that this node owns the shard from now on. It must not block.
+	// Gained is called when this node becomes the owner of a shard. It must not block.
 	Gained func(Claim)
-	// Release ends the work for a shard that goes to another node: begin nothing more,
-	// let what is under way end and record it; when ctx ends, cut what is left. It
-	// returns when nothing is being sent.
+	// Release ends the work for a shard that goes to another node. It must begin nothing more, and
+	// let running work end and record it. When ctx ends, it cuts the rest. It returns when nothing
+	// is being sent.
 	Release func(ctx context.Context, c Claim)
-	// Lost tells that a claim ended without notice: cut everything. It returns when
-	// nothing of it is being sent any more.
+	// Lost is called when a claim ended without notice. It must cut everything and return when
+	// nothing is being sent.
 	Lost func(Claim)
-	// Cut ends every request under way at once: the claims' time has run out. They may
-	// still be this node's at the next successful beat.
+	// Cut ends every running request immediately, because the claims have expired. They may still
+	// be this node's at the next successful beat.
 	Cut func()
 
-	Wait func(context.Context, time.Duration) // between tries to start; nil: by the clock
+	Wait func(context.Context, time.Duration) // between attempts to start; nil: by the clock
 
 	shards [Shards]atomic.Pointer[held]
 	until  deadline
-	alone  atomic.Bool // everything is this process's, by a lock on a file
+	alone  atomic.Bool // a lock on a file gives everything to this process
 	jobs   jobs
 
+	read     atomic.Pointer[reading] // of the database's clock; nil: none yet
+	clockOff atomic.Bool             // the clock was too far off at the last beat
+
 	mu      sync.Mutex
-	failure error // why this node takes no part; nil: it does, or another process does
+	failure error // reason for not taking part; nil: taking part, or another process does
 }
 
 func (n *Node) times() Times { return cmp.Or(n.Times, DefaultTimes) }
 
-// held is what this node knows of a shard that it owns.
+// held is the state of a shard that this node owns.
 type held struct {
 	Claim
-	releasing bool // nothing more is begun
+	releasing bool // begin nothing more
 }
 
-// Claim returns the claim to a shard if this node owns it now and may begin something
-// for it. It has none while the shard is being released.
+// Claim returns the claim to a shard if this node owns it now and may begin work for it. There is
+// none while the shard is being released.
 func (n *Node) Claim(shard int) (Claim, bool) {
 	if n == nil {
 		return Claim{}, false
@@ -124,8 +130,8 @@ func (n *Node) Claim(shard int) (Claim, bool) {
 	return h.Claim, true
 }
 
-// Valid reports whether exactly this claim holds now. It is asked right before a
-// request is written. It holds until the shard is released.
+// Valid reports whether exactly this claim holds now. Call it right before writing a request. It
+// holds until the shard is released.
 func (n *Node) Valid(c Claim) bool {
 	if n == nil || c.Shard < 0 || c.Shard >= Shards {
 		return false
@@ -140,8 +146,7 @@ func (n *Node) Owns(partnerID int64) bool {
 	return ok
 }
 
-// Does reports whether a job that runs on one node at a time is this node's now. Jobs
-// are shared by the shards that their names lead to.
+// Does reports whether this node should run a job now. The name of a job determines its shard.
 func (n *Node) Does(job string) bool {
 	_, ok := n.Claim(shardOfJob(job))
 	return ok
@@ -149,22 +154,22 @@ func (n *Node) Does(job string) bool {
 
 func shardOfJob(job string) int {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(job)) // it cannot fail
+	_, _ = h.Write([]byte(job)) // cannot fail
 	return int(h.Sum32() % Shards)
 }
 
-// deadline is when the claims of a node end, by the clock that is never set and by the
-// clock that goes on while the machine sleeps. Before the first beat it has passed.
+// deadline is the end of a node's claims by two clocks. The steady clock is never set; the wall
+// clock runs while the machine sleeps. Before the first beat it has passed.
 type deadline struct {
 	steady atomic.Int64
 	wall   atomic.Int64
 	clock  func() (steady, wall int64) // nil: clock; a field for tests
 }
 
-// begun is what the steady clock counts from.
+// begun is the origin of the steady clock.
 var begun = time.Now()
 
-// clock is the time in nanoseconds by both clocks.
+// clock returns the time in nanoseconds by both clocks.
 func clock() (steady, wall int64) {
 	now := time.Now()
 	return int64(now.Sub(begun)), now.UnixNano()
@@ -188,5 +193,5 @@ func (d *deadline) set(steady, wall int64, after time.Duration) {
 	d.wall.Store(wall + int64(after))
 }
 
-// never takes the deadline away.
+// never removes the deadline.
 func (d *deadline) never() { d.set(0, 0, math.MaxInt64) }

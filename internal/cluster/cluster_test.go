@@ -8,8 +8,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestOneNodeOwnsEverything: on both databases the only node owns every shard, can act for
-// every partner and does every job, until it stops.
+// TestOneNodeOwnsEverything: on both databases the only node owns every shard, acts for every
+// partner and runs every job, until it stops.
 func TestOneNodeOwnsEverything(t *testing.T) {
 	t.Parallel()
 	n := start(t, sqldbtest.URL(t), nil)
@@ -43,7 +43,7 @@ func TestOneNodeOwnsEverything(t *testing.T) {
 	}
 }
 
-// TestNilOwnsNothing: a node that is not there can be asked.
+// TestNilOwnsNothing: a nil node can be asked.
 func TestNilOwnsNothing(t *testing.T) {
 	t.Parallel()
 	var n *cluster.Node
@@ -66,8 +66,8 @@ func TestNilOwnsNothing(t *testing.T) {
 	}
 }
 
-// TestShardOf: shards and the winners of shards are part of the protocol; nodes of different
-// versions have to agree on them.
+// TestShardOf: shards and their winners are part of the protocol; nodes of different versions must
+// agree.
 func TestShardOf(t *testing.T) {
 	t.Parallel()
 	for partner, want := range map[int64]int{0: 0, 1: 1, 63: 63, 64: 0, 130: 2, -1: 63} {

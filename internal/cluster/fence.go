@@ -6,15 +6,15 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Fence tells, inside a transaction, which claims still hold. No other node can gain
-// their shards before the transaction ends.
+// Fence knows, inside a transaction, which claims still hold. No other node can gain their shards
+// before the transaction ends.
 type Fence struct {
 	result *sqldb.Result[Claim] // nil: no row decides
 	always bool
 }
 
-// Fence locks the rows of the claims' shards, in order, with the next round trip of
-// the transaction.
+// Fence locks the rows of the claims' shards, in order, with the next round trip of the
+// transaction.
 func (n *Node) Fence(tx *sqldb.Tx, claims []Claim) *Fence {
 	if n == nil || n.alone.Load() || len(claims) == 0 {
 		return &Fence{always: n != nil}
@@ -24,12 +24,12 @@ func (n *Node) Fence(tx *sqldb.Tx, claims []Claim) *Fence {
 		shards[i] = int64(c.Shard)
 	}
 	return &Fence{result: sqldb.QueueQuery(tx, scanClaim,
-		`SELECT shard, node, epoch FROM shards WHERE shard = ANY($1) ORDER BY shard`+tx.ForShare(), shards)}
+		`SELECT shard, node, epoch FROM shards WHERE shard = ANY($1) ORDER BY shard`+tx.ForShare, shards)}
 }
 
 func scanClaim(r *sqldb.Row, c *Claim) error { return r.Scan(&c.Shard, &c.Node, &c.Epoch) }
 
-// Held returns whether a claim of those that were fenced still holds.
+// Held returns a function that reports whether a fenced claim still holds.
 func (f *Fence) Held(ctx context.Context) (func(Claim) bool, error) {
 	if f.result == nil {
 		return func(Claim) bool { return f.always }, nil

@@ -11,7 +11,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// pair is two nodes of which the first owns everything and the second has just joined.
+// pair returns two nodes: the first owns everything and the second has just joined.
 func pair(t *testing.T) (a, b *stepper) {
 	t.Helper()
 	needsPostgres(t)
@@ -22,8 +22,8 @@ func pair(t *testing.T) (a, b *stepper) {
 	return a, b
 }
 
-// TestGivenByANodeThatLeaves: who is given shards while it looks does not give them back to
-// the node that leaves.
+// TestGivenByANodeThatLeaves: a node that gets shards while it reads does not give them back to the
+// leaving node.
 func TestGivenByANodeThatLeaves(t *testing.T) {
 	a, b := pair(t)
 	ticked := make(chan error, 1)
@@ -50,7 +50,7 @@ func TestGivenByANodeThatLeaves(t *testing.T) {
 	}
 }
 
-// TestHandOver: shards go to a node that joined, one a second, each released before it is given.
+// TestHandOver: shards go to a new node, one per second, each released before it is given.
 func TestHandOver(t *testing.T) {
 	a, b := pair(t)
 	a.check = func(what string, c cluster.Claim) {
@@ -61,7 +61,7 @@ func TestHandOver(t *testing.T) {
 	const second = time.Second
 	for i, wait := range []time.Duration{second, second, second - 1, 1, 10 * second, 0} {
 		a.Pass(wait)
-		step(t, a.Tick) // gives what was released, releases the next one
+		step(t, a.Tick) // gives the released shard and releases the next one
 		a.Settle()
 		if want := []int{1, 2, 2, 3, 4, 4}[i]; a.count("released") != want {
 			t.Fatalf("%d shards are released after %d beats, want %d", a.count("released"), i+1, want)
@@ -87,7 +87,7 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// TestHandOverOnlyToThosePresent: not to a node whose time has run out, nor to one that leaves.
+// TestHandOverOnlyToThosePresent: not to a node that has expired, nor to one that leaves.
 func TestHandOverOnlyToThosePresent(t *testing.T) {
 	for name, change := range map[string]string{
 		"late":    `UPDATE nodes SET until = 1 WHERE node = $1`,
@@ -108,8 +108,8 @@ func TestHandOverOnlyToThosePresent(t *testing.T) {
 	}
 }
 
-// TestReleasedShardFindsAnotherOwner: when the node for which a shard was released is no longer
-// there, the releasing one gains it again, under a new epoch.
+// TestReleasedShardFindsAnotherOwner: if a shard was released for a node that has vanished, the
+// releasing node gains it again, under a new epoch.
 func TestReleasedShardFindsAnotherOwner(t *testing.T) {
 	a, b := pair(t)
 	a.Pass(time.Second)
@@ -133,8 +133,8 @@ func TestReleasedShardFindsAnotherOwner(t *testing.T) {
 	}
 }
 
-// TestLockedShardIsLeftForLater: a transaction that fences a shard delays its change of owner, and
-// nothing else, least of all a beat.
+// TestLockedShardIsLeftForLater: a transaction that fences a shard delays only its change of owner,
+// and never a beat.
 func TestLockedShardIsLeftForLater(t *testing.T) {
 	a, b := pair(t)
 	moving := -1
@@ -177,8 +177,8 @@ func TestLockedShardIsLeftForLater(t *testing.T) {
 	}
 }
 
-// TestFence: an answer under a lost claim is fenced, also when the same node has claimed the
-// shard again.
+// TestFence: an answer under a lost claim is fenced, even if the same node has claimed the shard
+// again.
 func TestFence(t *testing.T) {
 	a, b := pair(t)
 	before := a.claims()
@@ -239,8 +239,8 @@ func (s *stepper) handOverOne(t *testing.T) (shard int) {
 	return released
 }
 
-// TestShardTakenAway: a shard that is stored as another's is lost, whether this node was using or
-// releasing it; as when a database failed over and forgot something.
+// TestShardTakenAway: a shard stored as another's is lost, whether this node was using or releasing
+// it; for example after a database failover with data loss.
 func TestShardTakenAway(t *testing.T) {
 	a, b := pair(t)
 	before := a.claims()
@@ -259,7 +259,7 @@ func TestShardTakenAway(t *testing.T) {
 	}
 }
 
-// TestTakenAwayWhileReleasing: what Release has not ended is cut, and the row is not touched.
+// TestTakenAwayWhileReleasing: a running Release is cut, and the row is not touched.
 func TestTakenAwayWhileReleasing(t *testing.T) {
 	a, b := pair(t)
 	a.Times.Drain = rare.Beat

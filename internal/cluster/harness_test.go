@@ -15,15 +15,15 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// fast are the times of tests: nodes act twenty times as often as real ones, and hold
-// what they have as long, so that no pause of a busy machine takes it from them.
+// fast are the times of tests. Nodes act twenty times as often as real ones, but claims hold as
+// long, so that no pause of a busy machine ends them.
 var fast = func() cluster.Times {
 	t := scaled(20)
 	t.Hold, t.Life = cluster.DefaultTimes.Hold, cluster.DefaultTimes.Life
 	return t
 }()
 
-// scaled are the real times, so many times shorter.
+// scaled returns the real times divided by by.
 func scaled(by time.Duration) cluster.Times {
 	t := cluster.DefaultTimes
 	for _, d := range []*time.Duration{&t.Beat, &t.Hold, &t.Life, &t.Steady, &t.Drain, &t.HandOver} {
@@ -32,10 +32,10 @@ func scaled(by time.Duration) cluster.Times {
 	return t
 }
 
-// patience is how long a test waits for what has to come.
+// patience is the timeout for expected results.
 const patience = 30 * time.Second
 
-// running is a node that runs in this process, and what it was told.
+// running is a node in this process, with a record of its calls.
 type running struct {
 	*cluster.Node
 	db   *sqldb.DB
@@ -48,13 +48,13 @@ type running struct {
 	check func(what string, c cluster.Claim) // called without the lock
 }
 
-// start runs a node on a connection pool of its own until the test ends.
+// start runs a node with its own connection pool until the test ends.
 func start(t *testing.T, url string, set func(*running)) *running {
 	t.Helper()
 	return startOn(t, sqldbtest.OpenWith(t, url, sqldb.Options{Readers: 4}), set)
 }
 
-// newRunning makes a node that writes down what it is told.
+// newRunning returns a node that records its calls.
 func newRunning(db *sqldb.DB) *running {
 	r := &running{db: db, log: newLines(), held: map[int]cluster.Claim{}}
 	r.Node = &cluster.Node{DB: r.db, Log: slog.New(slog.NewTextHandler(r.log, nil)), Times: fast}
@@ -64,7 +64,7 @@ func newRunning(db *sqldb.DB) *running {
 	return r
 }
 
-// startOn runs a node on a database that is open.
+// startOn runs a node on an open database.
 func startOn(t *testing.T, db *sqldb.DB, set func(*running)) *running {
 	t.Helper()
 	r := newRunning(db)
@@ -95,14 +95,14 @@ func (r *running) tell(what string, c cluster.Claim) {
 	}
 }
 
-// claims are what the node holds by what it was told.
+// claims returns the node's claims according to its calls.
 func (r *running) claims() map[int]cluster.Claim {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return maps.Clone(r.held)
 }
 
-// count is how often the node was told something.
+// count returns the number of recorded calls of a kind.
 func (r *running) count(what string) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,7 +124,7 @@ func (r *running) owned() (n int) {
 	return n
 }
 
-// await waits until something is so.
+// await waits until so returns true.
 func await(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !so(); time.Sleep(5 * time.Millisecond) {
@@ -134,7 +134,7 @@ func await(t *testing.T, what string, so func() bool) {
 	}
 }
 
-// rows are the shards as stored.
+// rows returns the stored shards.
 func rows(t *testing.T, db *sqldb.DB) map[int]cluster.Claim {
 	t.Helper()
 	list, err := sqldb.All(t.Context(), db, func(r *sqldb.Row, c *cluster.Claim) error {

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// Do runs a job on one node at a time, until ctx ends: it calls run while the job is
-// this node's, with a context that ends when it no longer is. There can be a moment
-// with no node that runs it, and one with two: run must be safe beside another.
+// Do runs a job on one node at a time, until ctx ends. It calls run while this node owns the job,
+// with a context that ends when it no longer does. For a moment no node or two nodes may run it:
+// run must be safe beside another.
 //
-// wake, if it is not nil, makes a running job look for work; see Wake.
+// wake, if not nil, makes a running job look for work; see Wake.
 func (n *Node) Do(ctx context.Context, job string, wake func(), run func(context.Context)) {
 	if wake != nil {
 		n.jobs.add(job, wake)
@@ -29,7 +29,7 @@ func (n *Node) Do(ctx context.Context, job string, wake func(), run func(context
 	}
 }
 
-// doWhileOwn calls run and ends its context when the job is no longer this node's.
+// doWhileOwn calls run and ends its context when this node no longer owns the job.
 func (n *Node) doWhileOwn(ctx context.Context, tick <-chan time.Time, job string, run func(context.Context)) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -50,8 +50,8 @@ func (n *Node) doWhileOwn(ctx context.Context, tick <-chan time.Time, job string
 	}
 }
 
-// Wake makes a job look for work on the node that runs it. It never waits. If the
-// message is lost, or nobody runs the job at the moment, it looks when it would anyway.
+// Wake makes a job look for work on the node that runs it. It never waits. If the message is lost,
+// or no node runs the job now, the job looks at its next regular time.
 func (n *Node) Wake(job string) {
 	if n == nil {
 		return
@@ -63,12 +63,18 @@ func (n *Node) Wake(job string) {
 	n.jobs.ask(job)
 }
 
-// jobs are those that this node can do.
+// Wake wakes a job; see Node.Wake. A package whose rows a job works on calls it after the commit.
+type Wake func()
+
+// Waker returns the function that wakes a job.
+func (n *Node) Waker(job string) Wake { return func() { n.Wake(job) } }
+
+// jobs are the jobs that this node can run.
 type jobs struct {
-	mu    sync.Mutex
-	all   map[string]func()
-	asked []string      // to be woken on other nodes
-	bell  chan struct{} // somebody asked; nil while nobody listens
+	mu     sync.Mutex
+	all    map[string]func()
+	asked  []string      // to be woken on other nodes
+	signal chan struct{} // signals new entries in asked; nil without a listener
 }
 
 func (j *jobs) add(job string, wake func()) {
@@ -91,28 +97,28 @@ func (j *jobs) wake(job string) {
 	}
 }
 
-// ask has a job woken on another node. Without others nobody takes the question.
+// ask requests that another node wakes a job. Without a listener it does nothing.
 func (j *jobs) ask(job string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.bell == nil || slices.Contains(j.asked, job) {
+	if j.signal == nil || slices.Contains(j.asked, job) {
 		return
 	}
 	j.asked = append(j.asked, job)
 	select {
-	case j.bell <- struct{}{}:
+	case j.signal <- struct{}{}:
 	default:
 	}
 }
 
-// listen has the questions of this node's jobs announced by a signal.
-func (j *jobs) listen(bell chan struct{}) {
+// listen sets the channel that signals requests for other nodes.
+func (j *jobs) listen(signal chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.bell = bell
+	j.signal = signal
 }
 
-// takeAsked returns the jobs to be woken elsewhere.
+// takeAsked returns the jobs to wake elsewhere, and clears them.
 func (j *jobs) takeAsked() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()

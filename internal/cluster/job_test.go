@@ -10,7 +10,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// job counts how a job runs on a node.
+// job counts the runs of a job on a node.
 type job struct {
 	begun, ended, woken atomic.Int64
 }
@@ -33,8 +33,8 @@ func (j *job) do(t *testing.T, n *cluster.Node, name string) {
 
 func (j *job) runs() bool { return j.begun.Load() == j.ended.Load()+1 }
 
-// TestJobRunsOnOneNode: it begins when its shard is gained, ends when it is given up, and
-// goes on elsewhere.
+// TestJobRunsOnOneNode: a job begins when its shard is gained, ends when it is given up, and
+// continues elsewhere.
 func TestJobRunsOnOneNode(t *testing.T) {
 	t.Parallel()
 	url := sqldbtest.URL(t)
@@ -66,7 +66,7 @@ func TestJobRunsOnOneNode(t *testing.T) {
 	}
 }
 
-// TestJobThatEndsIsBegunAgain: the next beat begins it anew.
+// TestJobThatEndsIsBegunAgain: the next beat starts it again.
 func TestJobThatEndsIsBegunAgain(t *testing.T) {
 	t.Parallel()
 	n := start(t, sqldbtest.URL(t), nil)
@@ -82,7 +82,7 @@ func TestJobThatEndsIsBegunAgain(t *testing.T) {
 	}
 }
 
-// TestWake: a job is woken on the node that runs it, whichever node asks.
+// TestWake: a job is woken on the node that runs it, from any node.
 func TestWake(t *testing.T) {
 	t.Parallel()
 	url := sqldbtest.URL(t)
@@ -108,7 +108,7 @@ func TestWake(t *testing.T) {
 			}
 			before := runner.woken.Load()
 			n.Wake(name)
-			if !sqldbtest.Postgres() && !n.Does(name) { // the other process is woken by what this one commits
+			if !sqldbtest.Postgres() && !n.Does(name) { // this process's commit wakes the other
 				execute(t, n.db, `INSERT INTO nodes (node, sessions, until, leaving) VALUES ($1, '', 0, FALSE)`, name)
 			}
 			await(t, "it is woken", func() bool { return runner.woken.Load() > before })

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// lines is a log that can be waited on.
+// lines is a log to wait on.
 type lines struct {
 	mu   sync.Mutex
 	all  []string
@@ -31,7 +31,7 @@ func (l *lines) count(text string) int {
 	return strings.Count(strings.Join(l.all, ""), text)
 }
 
-// await waits until the log has a text.
+// await waits until the log contains a text.
 func (l *lines) await(text string) {
 	for l.count(text) == 0 {
 		<-l.news

@@ -9,54 +9,54 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// channel is where nodes tell one another that they gave up a shard (""), or that a job
-// has something to do (its name).
+// channel carries messages between nodes: "" after giving up a shard, or the name of a job that has
+// work.
 const channel = "claviger_cluster"
 
-// member is this node's part in a cluster on PostgreSQL. One goroutine runs it; Release
-// and Lost run in goroutines of their own, so that nothing delays a beat.
+// member is this node's part in a cluster on PostgreSQL. One goroutine runs it; Release and Lost
+// have their own, so that nothing delays a beat.
 //
-// All statements are transactions of their own on a connection of their own, and none
-// waits for a row that another transaction has locked.
+// Each statement is its own transaction on a dedicated connection, and none waits for a row that
+// another transaction has locked.
 type member struct {
 	node *Node
-	conn *sqldb.Reserved // nil: to be opened
-	id   string          // of this registration; "": there is none
+	conn *sqldb.Reserved // nil: not open
+	id   string          // of this registration; "": none
 
-	peers map[string]peer // the nodes as read last, by id; this one is among them
+	peers map[string]peer // the nodes as read last, by id, including this one
 	rows  [Shards]Claim   // the shards as read last
 	parts [Shards]part
 
-	last       int64 // when the last beat began, by the steady clock
-	since      int64 // when the first of an unbroken row of beats began; 0: none
-	handedOver int64 // when the last shard was
-	failed     int   // ticks in a row
-	hurry      bool  // something is to be tried again soon
+	last       int64 // start of the last beat, by the steady clock
+	since      int64 // start of the current run of unbroken beats; 0: none
+	handedOver int64 // time of the last handover
+	failed     int   // failed ticks in a row
+	hurry      bool  // retry something soon
 	leaving    bool
 
 	running sync.WaitGroup // calls of Release and Lost
-	ended   chan int       // shards of which such a call has ended
-	wake    chan struct{}  // one has
-	asks    chan struct{}  // another node is asked for something
+	ended   chan int       // shards with a finished call
+	wake    chan struct{}  // a call has finished
+	asks    chan struct{}  // there is a message for other nodes
 }
 
 // peer is another node, or this one.
 type peer struct {
 	id      string
-	leaving bool // it gets no more shards
-	late    bool // its time has run out, by the database's clock
+	leaving bool // gets no more shards
+	late    bool // expired by the database's clock
 	until   int64
-	seen    int64 // since when until has been the same, by this node's steady clock
+	seen    int64 // since when until is unchanged, by this node's steady clock
 }
 
-// stage is how far this node is with a shard.
+// stage is the state of a shard on this node.
 type stage int
 
 const (
-	foreign   stage = iota // another node's, or nobody's
-	owned                  // this node's
+	foreign   stage = iota // owned by another node or none
+	owned                  // owned by this node
 	releasing              // Release runs
-	released               // it has ended, and the row is to be given to another node
+	released               // Release has ended; the row must go to another node
 	losing                 // Lost runs
 )
 
@@ -64,12 +64,13 @@ const (
 type part struct {
 	stage stage
 	claim Claim
-	cut   context.CancelFunc // of what Release was called with
+	cut   context.CancelFunc // cancels the context of Release
 }
 
-// run takes part until ctx ends, and leaves.
+// run takes part until ctx ends, then leaves.
 func (m *member) run(ctx context.Context) error {
-	m.ended, m.wake = make(chan int, Shards), make(chan struct{}, 1)
+	m.ended = make(chan int, Shards)
+	m.wake = make(chan struct{}, 1)
 	m.asks = make(chan struct{}, 1)
 	m.node.jobs.listen(m.asks)
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -81,10 +82,10 @@ func (m *member) run(ctx context.Context) error {
 		m.report(ctx, m.tick(ctx))
 		m.pause(ctx)
 	}
-	return m.leave(context.WithoutCancel(ctx))
+	return m.deregister(context.WithoutCancel(ctx))
 }
 
-// report makes the node unready when ticks fail for as long as claims hold.
+// report makes the node unready when ticks have failed for as long as claims hold.
 func (m *member) report(ctx context.Context, err error) {
 	switch {
 	case err == nil:
@@ -98,7 +99,7 @@ func (m *member) report(ctx context.Context, err error) {
 	}
 }
 
-// tick beats, and does what the beat shows that there is to do.
+// tick beats, then acts on the result.
 func (m *member) tick(ctx context.Context) error {
 	ctx, cancel := m.limit(ctx)
 	defer cancel() // mutate: equivalent because it only frees a timer early
@@ -120,28 +121,32 @@ func (m *member) tick(ctx context.Context) error {
 	return nil
 }
 
-// limit bounds statements: a beat that takes longer than half the time for which it
-// holds is tried again on a new connection.
+// limit bounds statements: a beat that takes longer than half of Hold is retried on a new
+// connection.
 func (m *member) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, m.node.times().Hold/2)
 }
 
-// beat renews this node's row, or makes one, and reads what the others did. From its
-// start claims hold for Times.Hold.
+// beat renews or creates this node's row and reads the others. Claims hold for Times.Hold from its
+// start.
 func (m *member) beat(ctx context.Context) error {
 	steady, wall := m.node.until.now()
 	gap := time.Duration(steady - m.last)
-	if m.last = steady; m.since == 0 || gap > m.node.times().Hold/2 {
+	m.last = steady
+	if m.since == 0 || gap > m.node.times().Hold/2 {
 		m.since = steady
 	}
 	m.hurry = false
 	if err := m.connect(ctx); err != nil {
 		return err
 	}
+	if err := m.checkVersion(ctx); err != nil {
+		return err
+	}
 	if err := m.renew(ctx); err != nil || m.id == "" {
 		return err
 	}
-	if err := m.read(ctx); err != nil {
+	if err := m.load(ctx); err != nil {
 		return err
 	}
 	gained := m.compare()
@@ -150,6 +155,15 @@ func (m *member) beat(ctx context.Context) error {
 		m.gain(c)
 	}
 	return nil
+}
+
+// checkVersion keeps a node that is too old for the schema from working, also after a pause. It may
+// still leave in order.
+func (m *member) checkVersion(ctx context.Context) error {
+	if m.leaving {
+		return nil
+	}
+	return sqldb.CheckVersion(ctx, m.conn, m.node.version())
 }
 
 func (m *member) connect(ctx context.Context) error {
@@ -170,15 +184,17 @@ func (m *member) disconnect(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	_ = m.conn.Close(ctx) // it is given up
+	_ = m.conn.Close(ctx) // abandoned anyway
 	m.conn = nil
 }
 
-// renew moves the end of this node's row ahead. Where there is no row, others have taken
-// this node for dead: all its claims are over, and it registers under a new id.
+// renew extends this node's row. If the row is missing, others considered this node dead: all its
+// claims are over, and it registers under a new id.
 func (m *member) renew(ctx context.Context) error {
 	if m.id != "" {
-		n, err := m.conn.Exec(ctx, `UPDATE nodes SET until = `+m.conn.Clock()+` + $2, leaving = $3 WHERE node = $1`,
+		n, err := m.conn.Exec(ctx,
+			`UPDATE nodes SET until = `+m.conn.Clock()+` + $2, leaving = $3, beat_at = `+m.conn.Clock()+`
+			WHERE node = $1`,
 			m.id, int64(m.node.times().Life), m.leaving)
 		if err != nil || n > 0 {
 			return err
@@ -190,29 +206,35 @@ func (m *member) renew(ctx context.Context) error {
 		return nil
 	}
 	id := rand.Text()
-	// An earlier try may have made a row although its answer was lost.
+	// An earlier attempt may have created a row although its answer was lost.
 	_, err := m.conn.Exec(ctx, `WITH earlier AS (DELETE FROM nodes WHERE sessions = $2)
-		INSERT INTO nodes (node, sessions, until, leaving) VALUES ($1, $2, `+m.conn.Clock()+` + $3, FALSE)`,
-		id, m.node.DB.SessionName(), int64(m.node.times().Life))
+		INSERT INTO nodes (node, sessions, until, leaving, host, version, started_at, beat_at)
+		VALUES ($1, $2, `+m.conn.Clock()+` + $3, FALSE, $4, $5, $6, `+m.conn.Clock()+`)`,
+		id, m.node.DB.SessionName(), int64(m.node.times().Life), m.node.Host, m.node.version(), begun)
 	if err == nil {
 		m.id = id
 	}
 	return err
 }
 
-// read reads shards and nodes, in this order: who sees a shard that it was given sees also
-// that the giver leaves.
-func (m *member) read(ctx context.Context) error {
+// load reads shards and then nodes. In this order, a node that sees a shard given to it also sees
+// that the giver is leaving.
+func (m *member) load(ctx context.Context) error {
 	rows, err := sqldb.All(ctx, m.conn, scanClaim, `SELECT shard, node, epoch FROM shards`)
 	if err != nil {
 		return err
 	}
+	var at reading
+	at.steady, _ = m.node.until.now()
 	peers, err := sqldb.All(ctx, m.conn, func(r *sqldb.Row, p *peer) error {
 		p.seen = m.last
-		return r.Scan(&p.id, &p.leaving, &p.late, &p.until)
-	}, `SELECT node, leaving, until < `+m.conn.Clock()+`, until FROM nodes`)
+		return r.Scan(&p.id, &p.leaving, &p.late, &p.until, &at.database)
+	}, `SELECT node, leaving, until < `+m.conn.Clock()+`, until, `+m.conn.Clock()+` FROM nodes`)
 	if err != nil {
 		return err
+	}
+	if len(peers) > 0 {
+		m.node.noteClock(at)
 	}
 	before := m.peers
 	m.peers = make(map[string]peer, len(peers))
@@ -228,18 +250,19 @@ func (m *member) read(ctx context.Context) error {
 	return nil
 }
 
-// compare ends the claims that the rows no longer show, and returns those that they
-// show and this node does not know.
+// compare ends the claims that the rows no longer show, and returns new ones.
 func (m *member) compare() (gained []Claim) {
 	for shard := range m.parts {
-		row, p := m.rows[shard], &m.parts[shard]
+		row := m.rows[shard]
+		p := &m.parts[shard]
 		if p.stage != foreign && row != p.claim {
 			m.lose(shard)
 		}
 		switch {
 		case p.stage != foreign || row.Node != m.id:
-		case m.leaving: // it was given to this node before the others knew
-			p.stage, p.claim = released, row
+		case m.leaving: // given to this node before the others knew
+			p.stage = released
+			p.claim = row
 		default:
 			gained = append(gained, row)
 		}
@@ -247,8 +270,8 @@ func (m *member) compare() (gained []Claim) {
 	return gained
 }
 
-// pause waits for the next beat, or for a reason to have it early. Meanwhile it passes
-// on what other nodes are asked for.
+// pause waits for the next beat, or for a reason to have it early. Meanwhile it forwards messages
+// to other nodes.
 func (m *member) pause(ctx context.Context) {
 	wait := m.node.times().Beat
 	if m.hurry {
@@ -264,12 +287,13 @@ func (m *member) pause(ctx context.Context) {
 	}
 }
 
-// rest waits until ctx ends or there is something to do, and reports whether that is
-// only to pass something on.
+// rest waits until ctx ends or there is work, and reports whether that is only a message to
+// forward.
 func (m *member) rest(ctx context.Context) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	asks, asked := m.asks, false
+	asks := m.asks
+	asked := false
 	if m.conn == nil {
 		asks = nil // they wait for the next beat
 	}
@@ -292,8 +316,8 @@ func (m *member) rest(ctx context.Context) bool {
 	return asked && !heard
 }
 
-// hear wakes the jobs that other nodes ask for, and reports whether another node gave
-// up a shard. It ends with ctx, or without the connection.
+// hear wakes the jobs that other nodes name, and reports whether another node gave up a shard. It
+// ends with ctx or with the connection.
 func (m *member) hear(ctx context.Context) bool {
 	for {
 		_, job, err := m.conn.Wait(ctx)
@@ -311,7 +335,7 @@ func (m *member) hear(ctx context.Context) bool {
 	}
 }
 
-// passOn tells the other nodes which jobs have something to do.
+// passOn tells the other nodes which jobs have work.
 func (m *member) passOn(ctx context.Context) error {
 	asked := m.node.jobs.takeAsked()
 	if len(asked) == 0 {
@@ -322,12 +346,12 @@ func (m *member) passOn(ctx context.Context) error {
 	return m.conn.Notify(ctx, channel, asked...)
 }
 
-// watch cuts what is under way when the claims' time has run out, up to a tenth of a
-// beat later. A timer would not do: its clock may stand still while the machine sleeps.
+// watch cuts running requests when the claims have expired, up to a tenth of a beat later. A timer
+// would not do: its clock may stop while the machine sleeps.
 func (n *Node) watch(ctx context.Context) {
 	ticker := time.NewTicker(n.times().Beat / 10)
 	defer ticker.Stop()
-	for cut := true; ; { // before the first beat there is nothing to cut
+	for cut := true; ; { // nothing to cut before the first beat
 		select {
 		case <-ctx.Done():
 			return

@@ -8,8 +8,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestJoinAndLeave: shards move to a node that joins, and back when it leaves; each is owned by
-// exactly one, epochs rise by one with each change, and nothing is lost.
+// TestJoinAndLeave: shards move to a node that joins, and back when it leaves. Each has exactly one
+// owner, epochs rise by one with each change, and nothing is lost.
 func TestJoinAndLeave(t *testing.T) {
 	needsPostgres(t)
 	t.Parallel()
@@ -44,7 +44,7 @@ func TestJoinAndLeave(t *testing.T) {
 	}
 }
 
-// awaitBalance waits until each shard is owned by the node that should own it.
+// awaitBalance waits until each shard has the right owner.
 func awaitBalance(t *testing.T, all ...*running) {
 	t.Helper()
 	await(t, "each shard is where it belongs", func() bool {

@@ -11,20 +11,19 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// rare are times at which a test sees no second beat: what happens, happens for another reason.
+// rare are times without a second beat in a test: every change has another cause.
 var rare = cluster.Times{
 	Beat: 10 * patience, Hold: 40 * patience, Life: 50 * patience, Steady: patience, Drain: fast.Drain, HandOver: fast.HandOver,
 }
 
-// TestCutAtTheDeadline: what is under way is cut when the time of the claims is over, and not with
-// some later beat.
+// TestCutAtTheDeadline: running work is cut when the claims expire, not at some later beat.
 func TestCutAtTheDeadline(t *testing.T) {
 	needsPostgres(t)
 	t.Parallel()
 	var cuts atomic.Int64
 	n := start(t, sqldbtest.URL(t), func(r *running) {
 		r.Times = rare
-		r.Times.Beat, r.Times.Hold = patience, 6*time.Second // for which the first beat has the half
+		r.Times.Beat, r.Times.Hold = patience, 6*time.Second // the first beat has half of Hold
 		r.Cut = func() { cuts.Add(1) }
 	})
 	await(t, "it owns all", func() bool { return n.owned() == cluster.Shards })
@@ -37,7 +36,7 @@ func TestCutAtTheDeadline(t *testing.T) {
 	}
 }
 
-// TestStopDoesNotWaitForABeat: a released shard is given at once.
+// TestStopDoesNotWaitForABeat: a released shard is given away immediately.
 func TestStopDoesNotWaitForABeat(t *testing.T) {
 	needsPostgres(t)
 	t.Parallel()
@@ -55,7 +54,8 @@ func TestStopDoesNotWaitForABeat(t *testing.T) {
 	}
 }
 
-// TestLockedShardIsTriedSoon: what was locked at a beat is claimed long before the next one.
+// TestLockedShardIsTriedSoon: a shard that was locked at a beat is claimed long before the next
+// one.
 func TestLockedShardIsTriedSoon(t *testing.T) {
 	needsPostgres(t)
 	t.Parallel()
@@ -63,7 +63,7 @@ func TestLockedShardIsTriedSoon(t *testing.T) {
 	db := sqldbtest.OpenWith(t, url, sqldb.Options{Readers: 2})
 	var n *running
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-		if _, err := sqldb.All(t.Context(), tx, sqldb.Value[int64], `SELECT shard FROM shards WHERE shard < 8 ORDER BY shard`+tx.ForShare()); err != nil {
+		if _, err := sqldb.All(t.Context(), tx, sqldb.Value[int64], `SELECT shard FROM shards WHERE shard < 8 ORDER BY shard`+tx.ForShare); err != nil {
 			return err
 		}
 		n = start(t, url, func(r *running) {
@@ -79,7 +79,7 @@ func TestLockedShardIsTriedSoon(t *testing.T) {
 	await(t, "it owns all", func() bool { return n.owned() == cluster.Shards })
 }
 
-// TestBeatIsDueAfterTheStartOfTheLast: after a beat that took long, the next one comes at once.
+// TestBeatIsDueAfterTheStartOfTheLast: after a slow beat, the next one comes immediately.
 func TestBeatIsDueAfterTheStartOfTheLast(t *testing.T) {
 	needsPostgres(t)
 	t.Parallel()
@@ -94,15 +94,15 @@ func TestBeatIsDueAfterTheStartOfTheLast(t *testing.T) {
 	}
 }
 
-// TestQuietWhenNothingMoves: a beat that moves nothing sends no message, or nodes would wake
-// one another for ever.
+// TestQuietWhenNothingMoves: a beat without changes sends no message, or nodes would wake each
+// other forever.
 func TestQuietWhenNothingMoves(t *testing.T) {
 	a, b := pair(t)
 	ear, err := b.db.Reserve(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ear.Close(t.Context()) //nolint:errcheck // it is over
+	defer ear.Close(t.Context()) //nolint:errcheck // done
 	heard := func() string {
 		t.Helper()
 		if err := b.db.Notify(t.Context(), cluster.Channel, "end"); err != nil {
@@ -135,8 +135,8 @@ func TestQuietWhenNothingMoves(t *testing.T) {
 	}
 }
 
-// TestRemovedWhileLeaving: a node that the others took for dead while it was leaving has nothing
-// left to do, and does not join again.
+// TestRemovedWhileLeaving: a leaving node that the others considered dead has no work left, and
+// does not join again.
 func TestRemovedWhileLeaving(t *testing.T) {
 	needsPostgres(t)
 	t.Parallel()
@@ -171,8 +171,8 @@ func TestRemovedWhileLeaving(t *testing.T) {
 	}
 }
 
-// TestTakenAwayAfterRelease: a shard that was released and then taken away is left alone, and can
-// come back.
+// TestTakenAwayAfterRelease: a shard that was released and then taken away is ignored, and can come
+// back.
 func TestTakenAwayAfterRelease(t *testing.T) {
 	a, b := pair(t)
 	var shard int
@@ -213,19 +213,19 @@ func TestLostOnce(t *testing.T) {
 	}
 }
 
-// TestRemovedWhileReleasing: a node that was taken for dead while it released a shard joins again,
-// and that shard finds an owner, too.
+// TestRemovedWhileReleasing: a node considered dead while it released a shard joins again, and that
+// shard gets an owner, too.
 func TestRemovedWhileReleasing(t *testing.T) {
 	a, b := pair(t)
 	a.Release = func(ctx context.Context, c cluster.Claim) { <-ctx.Done(); a.tell("released", c) }
 	a.Pass(time.Second)
 	step(t, a.Tick)
 	execute(t, a.db, `DELETE FROM nodes`)
-	step(t, a.Tick) // it waits for the end of Release
+	step(t, a.Tick) // waits for the end of Release
 	if a.count("released") != 1 || a.count("lost") != cluster.Shards-1 || a.owned() != cluster.Shards {
 		t.Errorf("%d released, %d lost, %d owned", a.count("released"), a.count("lost"), a.owned())
 	}
-	step(t, b.Tick) // it joins again, too
+	step(t, b.Tick) // joins again, too
 	if nodes(t, a.db) != 2 || b.owned() != 0 {
 		t.Errorf("%d nodes, of which the second owns %d", nodes(t, a.db), b.owned())
 	}

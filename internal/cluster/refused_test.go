@@ -8,8 +8,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestRefusedClaim: a node whose claims the database refuses says so, and is not ready, though its
-// beats succeed.
+// TestRefusedClaim: if the database rejects a node's claims, the node logs that and is not ready,
+// although its beats succeed.
 func TestRefusedClaim(t *testing.T) {
 	needsPostgres(t)
 	t.Parallel()
@@ -29,8 +29,8 @@ func TestRefusedClaim(t *testing.T) {
 	await(t, "it is ready", func() bool { return n.Ready(t.Context()) == nil })
 }
 
-// TestRefusedHandOver: a shard that could not be given to another node is nobody's to use, and is
-// given as soon as that works.
+// TestRefusedHandOver: a shard that could not be given to another node is used by none, and is
+// given as soon as possible.
 func TestRefusedHandOver(t *testing.T) {
 	a, b := pair(t)
 	execute(t, a.db, `ALTER TABLE shards ADD CONSTRAINT low CHECK (epoch < 2)`)

@@ -2,19 +2,23 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
 
-// The waits between two tries to start: they double from the first to the last.
+// Delays between attempts to start: they double from the first to the last.
 const (
 	firstStartWait = time.Second
 	lastStartWait  = time.Minute
 )
 
-// Run takes part in the cluster until ctx ends, then releases every shard and leaves.
-// What fails is tried again until it works; meanwhile Ready says what it is. The error
-// is why leaving failed: then others wait until this node's time has run out.
+// lastWrite is the timeout of the write that a process on SQLite ends with.
+const lastWrite = 5 * time.Second
+
+// Run takes part in the cluster until ctx ends, then releases every shard and leaves. It retries
+// failures until they succeed; meanwhile Ready returns the reason. An error means that leaving
+// failed: others must wait until this node expires.
 func (n *Node) Run(ctx context.Context) error {
 	for wait := firstStartWait; ; wait = min(2*wait, lastStartWait) {
 		alone, err := n.DB.AcquireExclusive(ctx, func() {
@@ -36,13 +40,16 @@ func (n *Node) Run(ctx context.Context) error {
 
 // runAlone owns everything until ctx ends.
 func (n *Node) runAlone(ctx context.Context) error {
+	if err := n.register(ctx); err != nil && ctx.Err() == nil {
+		n.Log.Warn("this process could not store its version", "err", err)
+	}
 	n.alone.Store(true)
 	n.until.never()
 	n.note(nil)
 	for shard := range Shards {
 		n.gain(Claim{Shard: shard})
 	}
-	// Other processes cannot ask for jobs; what they commit is heard.
+	// Other processes cannot ask for jobs, but their commits are heard.
 	_ = n.DB.Listen(ctx, channel, func(string) { n.jobs.wake("") })
 	<-ctx.Done()
 	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.times().Drain)
@@ -57,10 +64,12 @@ func (n *Node) runAlone(ctx context.Context) error {
 	}
 	all.Wait()
 	n.alone.Store(false)
-	return n.DB.ReleaseExclusive()
+	last, end := context.WithTimeout(context.WithoutCancel(ctx), lastWrite)
+	defer end()
+	return errors.Join(n.unregister(last), n.DB.ReleaseExclusive())
 }
 
-// gain makes a claim hold and tells the user.
+// gain makes a claim valid and calls Gained.
 func (n *Node) gain(c Claim) {
 	n.shards[c.Shard].Store(&held{Claim: c})
 	if n.Gained != nil {
@@ -68,18 +77,18 @@ func (n *Node) gain(c Claim) {
 	}
 }
 
-// stopBeginning makes Claim yield a shard no more; what is under way stays valid.
+// stopBeginning makes Claim refuse a shard; running work stays valid.
 func (n *Node) stopBeginning(c Claim) { n.shards[c.Shard].Store(&held{Claim: c, releasing: true}) }
 
-// release lets the user end its work for a shard.
+// release calls Release, if set.
 func (n *Node) release(ctx context.Context, c Claim) {
 	if n.Release != nil {
 		n.Release(ctx, c)
 	}
 }
 
-// note stores why the node takes no part, and logs when that begins and ends. Between
-// them the words of the error change with each port that is tried.
+// note stores the reason for not taking part, and logs its begin and end. In between, the text of
+// the error changes with each port tried.
 func (n *Node) note(err error) {
 	n.mu.Lock()
 	before := n.failure
@@ -106,9 +115,9 @@ func (n *Node) wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Ready returns why this node takes no part although it should. A node that leaves the
-// work to another process on the same SQLite file is ready: it serves requests, and
-// what they make is done by the other.
+// Ready returns the reason if this node takes no part although it should. A node that leaves the
+// work to another process on the same SQLite file is ready: it serves requests, and the other
+// process does the resulting work.
 func (n *Node) Ready(context.Context) error {
 	if n == nil {
 		return nil

@@ -14,8 +14,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestStartsInTheEnd: what keeps a node from starting is tried again, ever more rarely, until it
-// works; the node is not ready meanwhile, and says so once.
+// TestStartsInTheEnd: a failing start is retried with growing delays until it succeeds. Meanwhile
+// the node is not ready, and logs that once.
 func TestStartsInTheEnd(t *testing.T) {
 	if sqldbtest.Postgres() {
 		t.Skip("nodes on PostgreSQL need no lock")
@@ -72,8 +72,8 @@ func TestWaitEndsWithRun(t *testing.T) {
 	}
 }
 
-// TestSecondProcessWaits: on SQLite the second node owns nothing and is ready, until the first
-// has closed its database.
+// TestSecondProcessWaits: on SQLite the second node owns nothing and is ready, until the first has
+// closed its database.
 func TestSecondProcessWaits(t *testing.T) {
 	if sqldbtest.Postgres() {
 		t.Skip("nodes on PostgreSQL share the work")
@@ -107,8 +107,8 @@ func TestSecondProcessWaits(t *testing.T) {
 	}
 }
 
-// TestStopDrains: at its end a node lets all shards end what is under way for one drain time, cuts
-// the rest, and only then gives them up; another has them at once.
+// TestStopDrains: a stopping node lets running work of all shards end for one drain time, cuts the
+// rest, and only then gives them up; another gets them immediately.
 func TestStopDrains(t *testing.T) {
 	t.Parallel()
 	url := sqldbtest.URL(t)
@@ -168,7 +168,7 @@ func checkNoConnections(t *testing.T, url string, db *sqldb.DB) {
 	})
 }
 
-// TestStopBeatsInTime: while requests under way have their time, beats go on at their pace.
+// TestStopBeatsInTime: while running requests drain, beats continue at their pace.
 func TestStopBeatsInTime(t *testing.T) {
 	needsPostgres(t)
 	t.Parallel()
@@ -193,14 +193,13 @@ func TestStopBeatsInTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// One for the start of each beat, and at the end one for each shard that was released.
+	// One for the start of each beat, and at the end one for each released shard.
 	if most := int64(time.Since(at)/fast.Beat) + cluster.Shards + 10; beats > most || beats < 4 {
 		t.Errorf("it beats %d times in %v", beats, time.Since(at))
 	}
 }
 
-// TestLeavingGoesToTheOthers: a node that stops gives its shards to those that stay, and none
-// comes back to it.
+// TestLeavingGoesToTheOthers: a stopping node gives its shards to the others, and none comes back.
 func TestLeavingGoesToTheOthers(t *testing.T) {
 	needsPostgres(t)
 	t.Parallel()
@@ -245,7 +244,7 @@ func TestDefaultTimes(t *testing.T) {
 	}
 }
 
-// TestWithoutFunctions: a node that only decides who does a job needs none.
+// TestWithoutFunctions: a node that only distributes jobs needs no functions.
 func TestWithoutFunctions(t *testing.T) {
 	t.Parallel()
 	db := sqldbtest.Open(t)

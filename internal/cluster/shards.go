@@ -11,8 +11,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// winner is the node that should own a shard: each node has a random number for each
-// shard, and the highest wins. When a node joins or leaves, only its own shards move.
+// winner returns the node that should own a shard: each node has a random number for each shard,
+// and the highest wins. When a node joins or leaves, only its own shards move.
 func winner(shard int, peers map[string]peer, may func(peer) bool) string {
 	var best string
 	var top uint64
@@ -21,13 +21,14 @@ func winner(shard int, peers map[string]peer, may func(peer) bool) string {
 			continue
 		}
 		if n := rank(shard, id); best == "" || n > top { // mutate: equivalent because no two nodes have the same number
-			best, top = id, n
+			best = id
+			top = n
 		}
 	}
 	return best
 }
 
-// rank is the number of a node for a shard, the same on every node.
+// rank returns the number of a node for a shard, the same on every node.
 func rank(shard int, node string) uint64 {
 	sum := sha256.Sum256([]byte(node + "/" + strconv.Itoa(shard)))
 	return binary.BigEndian.Uint64(sum[:])
@@ -37,9 +38,9 @@ func stays(p peer) bool { return !p.leaving }
 
 func present(p peer) bool { return !p.leaving && !p.late }
 
-// silent returns the nodes that others may take for dead: their time has run out by
-// the database's clock, and they have given no sign for longer than their claims hold
-// by this node's own clock, since the database's may have been set.
+// silent returns the nodes to be considered dead. They have expired by the database's clock. They
+// have also been silent for longer than their claims hold by this node's clock, because the
+// database's clock may have been set.
 func (m *member) silent() (ids []string) {
 	longest := int64(m.node.times().Hold + m.node.times().Beat)
 	for id, p := range m.peers {
@@ -50,9 +51,9 @@ func (m *member) silent() (ids []string) {
 	return ids
 }
 
-// reap removes silent nodes and ends their connections: what a node holds that is
-// stopped inside a transaction would block the others. A node that was itself cut off
-// or stopped first lets the others renew their rows.
+// reap removes silent nodes and ends their connections: a node stopped inside a transaction would
+// block the others by its locks. A node that was itself cut off or stopped first lets the others
+// renew their rows.
 func (m *member) reap(ctx context.Context) error {
 	silent := m.silent()
 	if len(silent) == 0 || m.last-m.since < int64(m.node.times().Steady) {
@@ -64,39 +65,51 @@ func (m *member) reap(ctx context.Context) error {
 	}
 	dead, err := sqldb.All(ctx, m.conn, func(r *sqldb.Row, d *reaped) error { return r.Scan(&d.id, &d.sessions) },
 		`WITH dead AS (DELETE FROM nodes WHERE node IN (
-				SELECT node FROM nodes WHERE node = ANY($1) AND until < `+m.conn.Clock()+m.conn.ForNoKeyUpdateSkipLocked()+`)
-			RETURNING node, sessions)
-		SELECT node, `+m.conn.EndSessions("dead.sessions")+` FROM dead`, silent)
+				SELECT node FROM nodes WHERE node = ANY($1)
+				AND until < `+m.conn.Clock()+m.conn.SkipLocked+`)
+			RETURNING node, sessions, host, version, started_at, beat_at),
+		kept AS (INSERT INTO silent_nodes (node, host, version, started_at, beat_at)
+			SELECT node, host, version, started_at, beat_at FROM dead),
+		old AS (DELETE FROM silent_nodes WHERE beat_at < `+m.conn.Clock()+` - $2)
+		SELECT node, `+m.conn.EndSessions("dead.sessions")+` FROM dead`, silent, int64(2*Return))
 	for _, d := range dead {
-		m.node.Log.Warn("a node was silent for too long; the others take over its work", "node", d.id, "connections", d.sessions)
+		m.node.Log.Warn(
+			"a node was silent for too long; the others take over its work",
+			"node",
+			d.id,
+			"connections",
+			d.sessions,
+		)
 		delete(m.peers, d.id)
 	}
 	return err
 }
 
-// version is a row of a shard as one number.
+// version encodes a row of a shard as one number.
 func version(c Claim) int64 { return c.Epoch*Shards + int64(c.Shard) }
 
-// move gives shards from one node to another, those of which the row is still as it was
-// read. A row that somebody has locked is left for the next time.
+// move transfers shards from one node to another if their rows are unchanged since they were read.
+// Locked rows wait for the next time.
 func (m *member) move(ctx context.Context, from, to string, rows []Claim) ([]Claim, error) {
 	versions := make([]int64, len(rows))
 	for i, c := range rows {
 		versions[i] = version(c)
 	}
 	moved, err := sqldb.All(ctx, m.conn, scanClaim, `WITH free AS MATERIALIZED (
-			SELECT shard FROM shards WHERE node = $1 AND epoch * $4 + shard = ANY($3)`+m.conn.ForNoKeyUpdateSkipLocked()+`)
+			SELECT shard FROM shards WHERE node = $1
+			AND epoch * $4 + shard = ANY($3)`+m.conn.SkipLocked+`)
 		UPDATE shards SET node = $2, epoch = epoch + 1 WHERE shard IN (SELECT shard FROM free)
 		RETURNING shard, node, epoch`, from, to, versions, int64(Shards))
 	m.hurry = m.hurry || err == nil && len(moved) < len(rows)
 	return moved, err
 }
 
-// claim gains the shards whose node is no longer there, if this one is the winner.
+// claim gains the shards of vanished nodes that this one should own.
 func (m *member) claim(ctx context.Context) error {
-	orphans := make(map[string][]Claim) // by the owner that they had
+	orphans := make(map[string][]Claim) // by previous owner
 	for shard, row := range m.rows {
-		if _, there := m.peers[row.Node]; !there && m.parts[shard].stage == foreign && winner(shard, m.peers, stays) == m.id {
+		if _, there := m.peers[row.Node]; !there && m.parts[shard].stage == foreign &&
+			winner(shard, m.peers, stays) == m.id {
 			orphans[row.Node] = append(orphans[row.Node], row)
 		}
 	}
@@ -117,8 +130,8 @@ func (m *member) gain(c Claim) {
 	m.node.gain(c)
 }
 
-// handOver begins to release one shard that another node should own; when the last one
-// began too short a time ago, none.
+// handOver begins to release one shard that another node should own, unless the last handover is
+// too recent.
 func (m *member) handOver(ctx context.Context) {
 	if m.last-m.handedOver < int64(m.node.times().HandOver) {
 		return
@@ -135,13 +148,14 @@ func (m *member) handOver(ctx context.Context) {
 	}
 }
 
-// release calls Release for a shard, in a goroutine of its own.
+// release calls Release for a shard, in its own goroutine.
 func (m *member) release(ctx context.Context, shard int) {
 	p := &m.parts[shard]
 	ctx, p.cut = context.WithTimeout(context.WithoutCancel(ctx), m.node.times().Drain)
 	p.stage = releasing
 	m.node.stopBeginning(p.claim)
-	claim, end := p.claim, p.cut
+	claim := p.claim
+	end := p.cut
 	m.background(shard, func() {
 		defer end() // mutate: equivalent because it only frees a timer early
 		m.node.release(ctx, claim)
@@ -156,7 +170,8 @@ func (m *member) lose(shard int) {
 	switch p.stage {
 	case owned:
 		p.stage = losing
-		if c := p.claim; m.node.Lost != nil {
+		c := p.claim
+		if m.node.Lost != nil {
 			m.background(shard, func() { m.node.Lost(c) })
 		} else {
 			p.stage = foreign
@@ -170,7 +185,7 @@ func (m *member) lose(shard int) {
 	}
 }
 
-// loseAll ends every claim, and returns when nothing is being sent any more.
+// loseAll ends every claim, and returns when nothing is being sent.
 func (m *member) loseAll() {
 	m.id = ""
 	for shard, p := range m.parts {
@@ -182,7 +197,7 @@ func (m *member) loseAll() {
 	m.takeEnded()
 }
 
-// background runs a call of the user's, and tells the loop of its end.
+// background runs a call of Release or Lost, and signals its end to the loop.
 func (m *member) background(shard int, call func()) {
 	m.running.Go(func() {
 		call()
@@ -194,7 +209,7 @@ func (m *member) background(shard int, call func()) {
 	})
 }
 
-// takeEnded notes which calls of Release and Lost have ended.
+// takeEnded records the finished calls of Release and Lost.
 func (m *member) takeEnded() {
 	for {
 		select {
@@ -210,9 +225,9 @@ func (m *member) takeEnded() {
 	}
 }
 
-// give gives released shards to the nodes that should own them, and tells these.
+// give transfers released shards to the nodes that should own them, and notifies these.
 func (m *member) give(ctx context.Context) error {
-	given := make(map[string][]Claim) // by the new owner; "" where there is none
+	given := make(map[string][]Claim) // by new owner; "" if there is none
 	for shard, p := range m.parts {
 		if p.stage == released {
 			to := winner(shard, m.peers, present)
@@ -225,7 +240,8 @@ func (m *member) give(ctx context.Context) error {
 			return err
 		}
 		for _, c := range moved {
-			if m.parts[c.Shard].stage = foreign; to == m.id {
+			m.parts[c.Shard].stage = foreign
+			if to == m.id {
 				m.gain(c)
 			}
 		}
@@ -236,9 +252,9 @@ func (m *member) give(ctx context.Context) error {
 	return m.conn.Notify(ctx, channel, "")
 }
 
-// leave releases every shard at once and removes this node's row. Without the database
-// that fails, and others take over when this node's time has run out.
-func (m *member) leave(ctx context.Context) error {
+// deregister releases every shard immediately and removes this node's row. Without the database that
+// fails, and others take over when this node has expired.
+func (m *member) deregister(ctx context.Context) error {
 	defer func() { m.disconnect(ctx) }()
 	m.leaving = true
 	for shard, p := range m.parts {
@@ -246,7 +262,7 @@ func (m *member) leave(ctx context.Context) error {
 			m.release(ctx, shard)
 		}
 	}
-	var quiet int64                           // since when nothing has been under way
+	var quiet int64                           // since when nothing has been running
 	longest := int64(m.node.times().Hold / 2) // mutate: equivalent because any time will do
 	for m.id != "" {
 		err := m.tick(ctx)

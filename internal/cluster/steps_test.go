@@ -10,7 +10,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// stepper is a node that takes one step at a time.
+// stepper is a node that does one step at a time.
 type stepper struct {
 	*cluster.Steps
 	*running
@@ -25,7 +25,7 @@ func newStepper(t *testing.T, url string) *stepper {
 	return s
 }
 
-// step does steps and fails the test with their error.
+// step runs steps and fails the test on an error.
 func step(t *testing.T, steps ...func(context.Context) error) {
 	t.Helper()
 	for _, s := range steps {
@@ -45,7 +45,7 @@ func execute(t *testing.T, db *sqldb.DB, sql string, args ...any) {
 	}
 }
 
-// countRows counts the stored shards that fulfil a condition.
+// countRows counts the stored shards that meet a condition.
 func countRows(t *testing.T, db *sqldb.DB, so func(cluster.Claim) bool) (n int) {
 	t.Helper()
 	for _, c := range rows(t, db) {
@@ -66,14 +66,14 @@ func wins(id, other string) (n int) {
 	return n
 }
 
-// TestTwoClaimers: of two nodes that mean to claim the same shards, of which one did not yet know
-// of the other, one gains each, and its epoch rises by one.
+// TestTwoClaimers: two nodes claim the same shards, and one does not know of the other yet. Each
+// shard goes to one of them, and its epoch rises by one.
 func TestTwoClaimers(t *testing.T) {
 	needsPostgres(t)
 	t.Parallel()
 	url := sqldbtest.URL(t)
 	a, b := newStepper(t, url), newStepper(t, url)
-	step(t, a.Beat) // it sees itself alone
+	step(t, a.Beat) // sees only itself
 	step(t, b.Beat, b.ClaimShards, a.ClaimShards)
 	if n := wins(b.ID(), a.ID()); b.owned() != n || a.owned() != cluster.Shards-n {
 		t.Errorf("a owns %d and b %d, want %d and %d", a.owned(), b.owned(), cluster.Shards-n, n)
@@ -136,8 +136,8 @@ func TestClaimsHoldUntilTheDeadline(t *testing.T) {
 	}
 }
 
-// TestReapAfterUnbrokenBeats: a node removes others only after it has itself been in touch with
-// the database for a while, so that a stall of the database changes no owner.
+// TestReapAfterUnbrokenBeats: a node removes others only after it has reached the database for a
+// while, so that a database stall changes no owner.
 func TestReapAfterUnbrokenBeats(t *testing.T) {
 	needsPostgres(t)
 	t.Parallel()
@@ -191,8 +191,8 @@ func TestReapAfterUnbrokenBeats(t *testing.T) {
 	}
 }
 
-// TestDatabaseClockIsSet: when the database's clock jumps ahead, nodes that beat are not removed,
-// though all seem late.
+// TestDatabaseClockIsSet: when the database's clock jumps ahead, beating nodes are not removed,
+// although all seem late.
 func TestDatabaseClockIsSet(t *testing.T) {
 	needsPostgres(t)
 	t.Parallel()
@@ -220,7 +220,7 @@ func TestDatabaseClockIsSet(t *testing.T) {
 	}
 }
 
-// TestRemovedNodeJoinsAgain: a node that the others took for dead loses everything, and joins
+// TestRemovedNodeJoinsAgain: a node that the others considered dead loses everything, and joins
 // under a new id.
 func TestRemovedNodeJoinsAgain(t *testing.T) {
 	needsPostgres(t)

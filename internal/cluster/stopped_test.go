@@ -13,8 +13,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestStoppedInsideTransaction: a node that stops in the middle of a COPY or of a pipeline, with
-// the rows of its shards locked, is taken over all the same.
+// TestStoppedInsideTransaction: a node that stops in the middle of a COPY or a pipeline, with the
+// rows of its shards locked, is still replaced.
 func TestStoppedInsideTransaction(t *testing.T) {
 	const lock = `SELECT shard FROM shards ORDER BY shard FOR SHARE`
 	for name, stop := range map[string]func(t *testing.T, conn *pgconn.PgConn){
@@ -25,7 +25,7 @@ func TestStoppedInsideTransaction(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			reader, writer := io.Pipe() // of which nothing comes
+			reader, writer := io.Pipe() // no data ever comes
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
@@ -37,7 +37,7 @@ func TestStoppedInsideTransaction(t *testing.T) {
 			t.Helper()
 			p := conn.StartPipeline(context.WithoutCancel(t.Context()))
 			p.SendQueryParams(lock, nil, nil, nil, nil)
-			p.SendFlushRequest() // and no end
+			p.SendFlushRequest() // without a sync
 			if err := p.Flush(); err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +67,7 @@ func TestStoppedInsideTransaction(t *testing.T) {
 	}
 }
 
-// connect opens a connection of a node, by its name.
+// connect opens a connection under a node's session name.
 func connect(t *testing.T, url, name string) *pgconn.PgConn {
 	t.Helper()
 	cfg, err := pgx.ParseConfig(url)
@@ -83,12 +83,12 @@ func connect(t *testing.T, url, name string) *pgconn.PgConn {
 	return conn
 }
 
-// locked is whether no shard can be changed.
+// locked reports whether no shard can be changed.
 func locked(t *testing.T, db *sqldb.DB) bool {
 	t.Helper()
 	var free []int64
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) (err error) {
-		free, err = sqldb.All(t.Context(), tx, sqldb.Value[int64], `SELECT shard FROM shards`+tx.SkipLockedNoKey())
+		free, err = sqldb.All(t.Context(), tx, sqldb.Value[int64], `SELECT shard FROM shards`+tx.SkipLocked)
 		return err
 	})
 	if err != nil {

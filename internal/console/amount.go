@@ -12,7 +12,7 @@ import (
 	"claviger/internal/ui"
 )
 
-// planFields asks for another plan.
+// planFields returns the fields that ask for another plan.
 func planFields(l *Licenses, r *http.Request, d license.Detail) ([]ui.Field, error) {
 	plans, err := l.Partners.Plans(r.Context(), d.PartnerID)
 	if err != nil {
@@ -22,12 +22,19 @@ func planFields(l *Licenses, r *http.Request, d license.Detail) ([]ui.Field, err
 	currency := ""
 	for _, p := range plans {
 		if p.Tier != d.Tier {
-			tiers.Options = append(tiers.Options, ui.Option{Value: strconv.Itoa(p.Tier), Label: fmt.Sprintf("Tier %d: %s", p.Tier, p.Name)})
+			tiers.Options = append(
+				tiers.Options,
+				ui.Option{Value: strconv.Itoa(p.Tier), Label: fmt.Sprintf("Tier %d: %s", p.Tier, p.Name)},
+			)
 			currency = p.Currency
 		}
 	}
 	if len(tiers.Options) == 0 {
-		return nil, fault.New(fault.Conflict, CodeNeedsStep, "The partner sells no other plan. Add one to the partner first.")
+		return nil, fault.New(
+			fault.Conflict,
+			CodeNeedsStep,
+			"The partner sells no other plan. Add one to the partner first.",
+		)
 	}
 	tiers.Value = tiers.Options[0].Value
 	return []ui.Field{
@@ -38,7 +45,7 @@ func planFields(l *Licenses, r *http.Request, d license.Detail) ([]ui.Field, err
 	}, nil
 }
 
-// amount reads an amount of money as people write it into a field.
+// amount parses an amount of money as people type it.
 func amount(field, text, currency string) (units int64, code string, err error) {
 	code = strings.ToUpper(currency)
 	if code != "" && (len(code) != 3 || strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "") {

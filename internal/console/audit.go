@@ -15,7 +15,7 @@ import (
 	"claviger/internal/ui"
 )
 
-// auditKinds are who can have acted.
+// auditKinds are the kinds of actors.
 var auditKinds = []ui.Option{
 	{Value: "", Label: "Everybody"},
 	{Value: audit.ByUser, Label: "People"},
@@ -24,7 +24,7 @@ var auditKinds = []ui.Option{
 	{Value: audit.BySystem, Label: "The service"},
 }
 
-// auditFilter reads the filters of the address.
+// auditFilter reads the filters of the query.
 func auditFilter(r *http.Request) (audit.Filter, ui.Form) {
 	q := r.URL.Query()
 	text := func(name string) string { return strings.TrimSpace(strings.ToValidUTF8(q.Get(name), "")) }
@@ -42,7 +42,8 @@ func auditFilter(r *http.Request) (audit.Filter, ui.Form) {
 	}
 	if s := text("id"); s != "" {
 		n, err := strconv.ParseInt(s, 10, 64)
-		if f.ActorID = n; err != nil || n < 1 {
+		f.ActorID = n
+		if err != nil || n < 1 {
 			form.Refuse(fault.Field("id", "must be a number such as 3."))
 		} else if f.ActorKind == "" || f.ActorKind == audit.BySystem {
 			form.Refuse(fault.Field("id", "goes with people, tokens or partners: choose whose it is."))
@@ -60,7 +61,7 @@ func auditFilter(r *http.Request) (audit.Filter, ui.Form) {
 	return f, form
 }
 
-// audit lists who did what.
+// audit lists the audit entries.
 func (s *System) audit(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	f, form := auditFilter(r)
 	actor := f.ActorKind
@@ -68,16 +69,23 @@ func (s *System) audit(w http.ResponseWriter, r *http.Request, v *Visit) error {
 		actor += ":" + strconv.FormatInt(f.ActorID, 10)
 	}
 	view := recordsView{
-		Heading: "Audit", Lead: "Who did what, newest first. Entries are never removed; the address of a client is, after 90 days.", Form: form,
-		Filters: &ui.Filters{Label: "Filter entries", URL: v.Path(auditPath), Fields: form.Fields, Active: r.URL.RawQuery != "", Fold: true},
-		Curl: s.call("The same by API", http.MethodGet, "/operator/v1/audit", ui.Param{Name: "actor", Value: actor}, ui.Param{Name: "action", Value: f.Action},
-			ui.Param{Name: "subject", Value: f.Subject}, ui.Param{Name: "from", Value: f.From}, ui.Param{Name: "to", Value: f.To}),
+		Heading: "Audit",
+		Lead:    "Who did what, newest first. Entries are never removed; the address of a client is, after 90 days.",
+		Form:    form,
+		Filters: &ui.Filters{
+			Label: "Filter entries", URL: v.Path(auditPath), Fields: form.Fields, Active: r.URL.RawQuery != "",
+			Fold: true,
+		},
+		Curl: s.call("The same by API", http.MethodGet, "/operator/v1/audit", ui.Param{Name: "actor", Value: actor},
+			ui.Param{Name: "action", Value: f.Action},
+			ui.Param{Name: "subject", Value: f.Subject}, ui.Param{Name: "from", Value: f.From},
+			ui.Param{Name: "to", Value: f.To}),
 	}
 	if form.Failed() {
 		return s.render(w, r, v, "records", ui.View{Title: "Audit", Status: http.StatusBadRequest, Data: view})
 	}
 	view.Acts = []ui.Tab{{Label: "Export…", URL: exportURL(r, v, export.Audit)}}
-	before, _ := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64) // what is no number is the first page
+	before, _ := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64) // anything but a number means the first page
 	found, err := s.Audit.Search(r.Context(), f, max(before, 0), rowsPerPage)
 	if err != nil {
 		return err
@@ -86,22 +94,29 @@ func (s *System) audit(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err != nil {
 		return err
 	}
-	partners, err := s.Site.Partners.Names(r.Context(), ids(found.Entries, func(e *audit.Entry) int64 { return e.Actor.ActingFor }))
+	partners, err := s.Site.Partners.Names(
+		r.Context(), ids(found.Entries, func(e *audit.Entry) int64 { return e.Actor.ActingFor }),
+	)
 	if err != nil {
 		return err
 	}
-	view.Results = ui.Results{Filters: *view.Filters, Nothing: ui.Empty{Title: "No entry yet", Text: "Everything that is changed leaves one."}, Table: auditTable(v, found.Entries, names, partners)}
+	view.Results = ui.Results{
+		Filters: *view.Filters,
+		Nothing: ui.Empty{Title: "No entry yet", Text: "Everything that is changed leaves one."},
+		Table:   auditTable(v, found.Entries, names, partners),
+	}
 	switch next := area.WithParam(r, "before", strconv.FormatInt(found.Next, 10)); {
 	case found.Next == 0:
 	case found.SearchedTo.IsZero():
 		view.Results.Pager = ui.Pager{Label: "Pages of entries", Next: next}
 	default:
-		view.Results.SearchedTo, view.Results.GoOn = found.SearchedTo, next
+		view.Results.SearchedTo = found.SearchedTo
+		view.Results.GoOn = next
 	}
 	return s.render(w, r, v, "records", ui.View{Title: "Audit", Data: view})
 }
 
-// actingUser is the id of the person who acted, 0 if it was none.
+// actingUser returns the id of the acting person, or 0.
 func actingUser(e *audit.Entry) int64 {
 	if e.Actor.Kind != audit.ByUser {
 		return 0
@@ -109,8 +124,8 @@ func actingUser(e *audit.Entry) int64 {
 	return e.Actor.ID
 }
 
-// actedFor says for which partner somebody acted, and that it was in a support visit; "" if
-// they acted for none.
+// actedFor names the partner that an actor acted for and says if it was in a support visit; "" for
+// none.
 func actedFor(a audit.Actor, partners map[int64]string) string {
 	if a.ActingFor == 0 {
 		return ""
@@ -128,7 +143,15 @@ func actedFor(a audit.Actor, partners map[int64]string) string {
 func auditTable(v *Visit, list []audit.Entry, names, partners map[int64]string) ui.Table {
 	t := ui.Table{
 		ID: "entries", Caption: "Entries, newest first", Cards: true,
-		Columns: []ui.Column{{Label: "Time", Wrap: true}, {Label: "Who", Wrap: true}, {Label: "Action"}, {Label: "Subject", Wrap: true}, {Label: "Before", Wrap: true}, {Label: "After", Wrap: true}, {Label: "From", Wrap: true}},
+		Columns: []ui.Column{
+			{Label: "Time", Wrap: true},
+			{Label: "Who", Wrap: true},
+			{Label: "Action"},
+			{Label: "Subject", Wrap: true},
+			{Label: "Before", Wrap: true},
+			{Label: "After", Wrap: true},
+			{Label: "From", Wrap: true},
+		},
 	}
 	at := v.Path(auditPath)
 	t.Fill(len(list), func(i int, r *ui.Row) {
@@ -153,7 +176,8 @@ func auditTable(v *Visit, list []audit.Entry, names, partners map[int64]string) 
 		}
 		r.ID = "entry-" + strconv.FormatInt(e.ID, 10)
 		r.Cells = append(r.Cells, ui.Cell{At: e.At, Exact: true}, who, ui.Cell{Text: e.Action, Code: true},
-			ui.Cell{Text: e.Subject, Code: true, URL: at + "?subject=" + url.QueryEscape(e.Subject)}, ui.Cell{Text: e.Before}, ui.Cell{Text: e.After}, from)
+			ui.Cell{Text: e.Subject, Code: true, URL: at + "?subject=" + url.QueryEscape(e.Subject)},
+			ui.Cell{Text: e.Before}, ui.Cell{Text: e.After}, from)
 	})
 	return t
 }

@@ -19,29 +19,21 @@ import (
 	"claviger/internal/validate"
 )
 
-// Bulk is the pages of acts on many rows: what a list of the console shows is chosen,
-// checked, looked at, confirmed, and done in the background.
+// Bulk serves the pages of bulk acts: an operator selects all rows of a list, reviews and confirms
+// them, and a background job does the work.
 type Bulk struct {
 	section
-	Jobs *bulk.Jobs
+	Jobs *bulk.Store
 	Live *live.Versions // of the jobs
 
 	chosen map[bulk.Kind]func(r *http.Request, v *Visit) (chosen, error) // set by Handler
 }
 
-const (
-	bulkJobPath  = bulkPath + "/{bulk}"
-	bulkLivePath = bulkJobPath + "/live"
-)
+const bulkJobPath = bulkPath + "/{bulk}"
 
-// Each act has rows of its own, since each needs a scope of its own: to choose, to confirm
-// and to end.
+// Each act has its own rows, because it needs its own scope to choose, to confirm and to end.
 func (b *Bulk) table() []Route {
-	rows := []Route{
-		row(Page, bulkPath, account.Read, b.list),
-		row(Page, bulkJobPath, account.Read, b.shows(b.job)),
-		row(Stream, bulkLivePath, account.Read, b.tells(b.job)),
-	}
+	rows := append(lives(bulkJobPath, b.job), row(Page, bulkPath, account.Read, b.list))
 	for _, act := range bulk.Acts {
 		at := bulkPath + "/" + string(act)
 		one := at + "/{" + string(act) + "_job}"
@@ -52,43 +44,58 @@ func (b *Bulk) table() []Route {
 	return rows
 }
 
-// chosen is what a list shows, for an act on all of it.
+// chosen is the content of a list, for an act on all of it.
 type chosen struct {
-	form   ui.Form // the filters, with what is wrong with them
+	form   ui.Form // the filters, with their errors
 	back   string  // the list
 	find   bulk.Selection
 	filter map[string]any // in the operator API
 }
 
-// bulkWords are what an act is called.
+// bulkWords are the names of an act.
 type bulkWords struct {
 	one    string // on the button of a list: "Hold all of these…"
 	title  string // "Hold licenses"
-	verb   string // on the button that confirms, around how many: "Hold %s"
+	verb   string // on the button that confirms, with the number: "Hold %s"
 	thing  string // of them: "license"
-	says   string // what the rows do not say
+	says   string // facts that the rows do not show
 	danger bool
 }
 
 var wordsOf = map[bulk.Act]bulkWords{
-	bulk.Hold:      {"Hold…", "Hold licenses", "Hold %s", "license", "While a license is on hold nobody can use or activate it. Reinstating lifts the hold.", true},
+	bulk.Hold: {
+		"Hold…", "Hold licenses", "Hold %s", "license",
+		"While a license is on hold nobody can use or activate it. Reinstating lifts the hold.", true,
+	},
 	bulk.Reinstate: {"Reinstate…", "Lift the hold of licenses", "Lift the hold of %s", "license", "", false},
-	bulk.Refund:    {"Refund…", "Refund licenses", "Refund %s", "license", "This records refunds. It moves no money: your checkout does that. A refund can be reversed.", true},
-	bulk.Reverse:   {"Reverse refunds…", "Reverse refunds", "Reverse %s", "refund", "A refund is reversed for all of its licenses. One that is held or released besides stays so.", false},
-	bulk.Redeliver: {"Send again…", "Send events again", "Send %s again", "event", "Events are sent oldest first, with the same webhook-id, signed anew.", false},
-	bulk.Pause:     {"Pause…", "Pause partners", "Pause %s", "partner", "At once, on every node. Licenses stay as they are.", true},
-	bulk.Resume:    {"Resume…", "Resume partners", "Resume %s", "partner", "", false},
+	bulk.Refund: {
+		"Refund…", "Refund licenses", "Refund %s", "license",
+		"This records refunds. It moves no money: your checkout does that. A refund can be reversed.", true,
+	},
+	bulk.Reverse: {
+		"Reverse refunds…", "Reverse refunds", "Reverse %s", "refund",
+		"A refund is reversed for all of its licenses. One that is held or released besides stays so.", false,
+	},
+	bulk.Redeliver: {
+		"Send again…", "Send events again", "Send %s again", "event",
+		"Events are sent oldest first, with the same webhook-id, signed anew.", false,
+	},
+	bulk.Pause: {
+		"Pause…", "Pause partners", "Pause %s", "partner", "At once, on every node. Licenses stay as they are.", true,
+	},
+	bulk.Resume: {"Resume…", "Resume partners", "Resume %s", "partner", "", false},
 }
 
-// of is what an act is called on what was selected.
+// of adapts the words to the kind of the selected rows.
 func (w bulkWords) of(k bulk.Kind) bulkWords {
 	if k == bulk.Purchases && w.title == "Refund licenses" {
-		w.title, w.thing = "Refund purchases", "purchase"
+		w.title = "Refund purchases"
+		w.thing = "purchase"
 	}
 	return w
 }
 
-// bulkActs lead from a list to the acts on all that it shows.
+// bulkActs returns links from a list to the acts on all of its rows.
 func (s *Shell) bulkActs(r *http.Request, v *Visit, kind bulk.Kind) []ui.Tab {
 	q := url.Values{}
 	for name, values := range r.URL.Query() {
@@ -96,7 +103,7 @@ func (s *Shell) bulkActs(r *http.Request, v *Visit, kind bulk.Kind) []ui.Tab {
 			q[name] = values
 		}
 	}
-	for _, name := range []string{"before", "after", "live"} { // how the list is shown
+	for _, name := range []string{"before", "after", "live"} { // display only, not filters
 		q.Del(name)
 	}
 	var list []ui.Tab
@@ -110,13 +117,16 @@ func (s *Shell) bulkActs(r *http.Request, v *Visit, kind bulk.Kind) []ui.Tab {
 			if q.Del("of"); i > 0 {
 				q.Set("of", string(k))
 			}
-			list = append(list, ui.Tab{Label: wordsOf[act].one, URL: (&url.URL{Path: v.Path("%s", at), RawQuery: q.Encode()}).String()})
+			list = append(
+				list,
+				ui.Tab{Label: wordsOf[act].one, URL: (&url.URL{Path: v.Path("%s", at), RawQuery: q.Encode()}).String()},
+			)
 		}
 	}
 	return list
 }
 
-// bulkFields are what an act is to be told.
+// bulkFields returns the fields of an act.
 func bulkFields(r *http.Request, act bulk.Act) []ui.Field {
 	value := ui.FormText(r, "reason")
 	switch act {
@@ -126,7 +136,10 @@ func bulkFields(r *http.Request, act bulk.Act) []ui.Field {
 		}
 		return []ui.Field{{Name: "reason", Label: "Why", Type: "select", Value: value, Options: holdReasons}}
 	case bulk.Pause:
-		return []ui.Field{{Name: "reason", Label: "Reason", Value: value, Required: true, Autocomplete: "off", Hint: "For operators; it stands in the audit. Name no buyer."}}
+		return []ui.Field{{
+			Name: "reason", Label: "Reason", Value: value, Required: true, Autocomplete: "off",
+			Hint: "For operators; it stands in the audit. Name no buyer.",
+		}}
 	case bulk.Refund:
 		return []ui.Field{{Name: "reason", Label: "Note, for your own people", Value: value, Autocomplete: "off"}}
 	case bulk.Reinstate, bulk.Reverse, bulk.Redeliver, bulk.Resume:
@@ -134,7 +147,7 @@ func bulkFields(r *http.Request, act bulk.Act) []ui.Field {
 	return nil
 }
 
-// choose reads what is chosen, and makes the page that asks for the act.
+// choose reads the selection and builds the page that asks for the act.
 func (b *Bulk) choose(r *http.Request, v *Visit, act bulk.Act) (ui.Confirm, bulk.Order, error) {
 	kind := bulk.Kind(r.URL.Query().Get("of"))
 	if kind == "" {
@@ -157,10 +170,14 @@ func (b *Bulk) choose(r *http.Request, v *Visit, act bulk.Act) (ui.Confirm, bulk
 	call := b.call("The same by API", http.MethodPost, "/operator/v1/bulk")
 	body := map[string]any{"act": act, "kind": kind, "filter": c.filter}
 	view := ui.Confirm{
-		Heading: w.title, Cancel: c.back, Action: v.Path("%s/%s", bulkPath, act) + "?" + r.URL.RawQuery, Button: ui.Button{Label: "See what will happen", Busy: "Looking…"},
+		Heading: w.title, Cancel: c.back, Action: v.Path("%s/%s", bulkPath, act) + "?" + r.URL.RawQuery,
+		Button: ui.Button{Label: "See what will happen", Busy: "Looking…"},
 		Says: []string{
 			chosen,
-			fmt.Sprintf("The next page shows each of them and what will happen to it. Nothing is done before you confirm that. At most %s can be done at once.", ui.Count(bulk.MaxRows)),
+			fmt.Sprintf(
+				"The next page shows each of them and what will happen to it. Nothing is done before you confirm that. At most %s can be done at once.",
+				ui.Count(bulk.MaxRows),
+			),
 		},
 		Form: ui.Form{Fields: bulkFields(r, act)}, Call: &call,
 	}
@@ -172,7 +189,8 @@ func (b *Bulk) choose(r *http.Request, v *Visit, act bulk.Act) (ui.Confirm, bulk
 	}
 	call.JSON = jsonBody(body)
 	if problem := c.problem(r.URL.Query()); problem != "" {
-		view.Problem, view.Action = problem+" Go back and correct the filter.", ""
+		view.Problem = problem + " Go back and correct the filter."
+		view.Action = ""
 	}
 	find := c.find
 	if act == bulk.Reverse && find != nil {
@@ -181,7 +199,7 @@ func (b *Bulk) choose(r *http.Request, v *Visit, act bulk.Act) (ui.Confirm, bulk
 	return view, bulk.Order{Act: act, Kind: kind, Selected: cmp.Or(said, "All, without a filter"), Select: find}, nil
 }
 
-// askPrepare asks for what an act must be told.
+// askPrepare shows the form of an act.
 func (b *Bulk) askPrepare(act bulk.Act) Serve {
 	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
 		view, _, err := b.choose(r, v, act)
@@ -196,7 +214,7 @@ func (b *Bulk) askPrepare(act bulk.Act) Serve {
 	}
 }
 
-// prepare writes down what is chosen, and leads to the page that shows it.
+// prepare stores the selection and redirects to the page that shows it.
 func (b *Bulk) prepare(act bulk.Act) Serve {
 	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
 		if err := ui.ReadForm(r); err != nil {
@@ -221,7 +239,7 @@ func (b *Bulk) prepare(act bulk.Act) Serve {
 	}
 }
 
-// find returns the job of a path with an act.
+// find returns the job of a path that names an act.
 func (b *Bulk) find(r *http.Request, act bulk.Act) (bulk.Job, error) {
 	job, err := b.Jobs.Get(r.Context(), area.ID(r, string(act)+"_job"))
 	if err == nil && job.Act != act {
@@ -230,8 +248,8 @@ func (b *Bulk) find(r *http.Request, act bulk.Act) (bulk.Job, error) {
 	return job, area.Missing(err)
 }
 
-// change confirms, pauses, resumes or cancels a job, or chooses among its rows. What is said
-// afterwards stays true while the page follows the job.
+// change confirms, pauses, resumes or cancels a job, or chooses among its rows. The message
+// afterwards must stay true while the page follows the job.
 func (b *Bulk) change(act bulk.Act) Serve {
 	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
 		if err := ui.ReadForm(r); err != nil {
@@ -242,16 +260,21 @@ func (b *Bulk) change(act bulk.Act) Serve {
 			return err
 		}
 		var do func(context.Context, audit.Actor, int64) (bulk.Job, error)
-		did, to := "", ""
+		did := ""
+		to := ""
 		switch r.PostFormValue("do") {
 		case "start":
-			do, did = b.startSeen(r, job), "You started it."
+			do = b.startSeen(r, job)
+			did = "You started it."
 		case "pause":
-			do, did = b.Jobs.Pause, "You paused it."
+			do = b.Jobs.Pause
+			did = "You paused it."
 		case "resume":
-			do, did = b.Jobs.Resume, "You resumed it."
+			do = b.Jobs.Resume
+			did = "You resumed it."
 		case "cancel":
-			do, did = b.Jobs.Cancel, "You cancelled it."
+			do = b.Jobs.Cancel
+			did = "You cancelled it."
 		case "leave_out":
 			do, did, to = ticked(r, b.Jobs.LeaveOut), "The rows are left out.", rowsQuery(r)
 		case "put_back":
@@ -266,17 +289,22 @@ func (b *Bulk) change(act bulk.Act) Serve {
 	}
 }
 
-// refusedView leads back to a job after a refusal. The call is that of what was tried: a page
-// that shows another invites people to run it.
+// refusedView leads back to a job after a refusal. It shows the API call of the act that was tried,
+// because people run the call that they see.
 func (b *Bulk) refusedView(r *http.Request, v *Visit, job bulk.Job) ui.Confirm {
-	view := ui.Confirm{Heading: fmt.Sprintf("Bulk act %d", job.ID), Cancel: v.Path("%s/%d", bulkPath, job.ID) + rowsQuery(r)}
+	view := ui.Confirm{
+		Heading: fmt.Sprintf("Bulk act %d", job.ID), Cancel: v.Path("%s/%d", bulkPath, job.ID) + rowsQuery(r),
+	}
 	do := r.PostFormValue("do")
 	switch do {
 	case "start", "pause", "resume", "cancel", "leave_out", "put_back":
 	default:
 		return view
 	}
-	call := b.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/bulk/%d/%s", job.ID, strings.ReplaceAll(do, "_", "-")))
+	call := b.call(
+		"The same by API", http.MethodPost,
+		fmt.Sprintf("/operator/v1/bulk/%d/%s", job.ID, strings.ReplaceAll(do, "_", "-")),
+	)
 	if do == "leave_out" || do == "put_back" {
 		call.JSON = jsonBody(map[string]any{"positions": []int64{1, 2}})
 	}
@@ -284,7 +312,7 @@ func (b *Bulk) refusedView(r *http.Request, v *Visit, job bulk.Job) ui.Confirm {
 	return view
 }
 
-// cancelView asks whether a job ends.
+// cancelView builds the page that asks whether to cancel a job.
 func (b *Bulk) cancelView(v *Visit, job bulk.Job) ui.Confirm {
 	call := b.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/bulk/%d/cancel", job.ID))
 	says := "Nothing was done so far, and nothing will be."
@@ -292,8 +320,10 @@ func (b *Bulk) cancelView(v *Visit, job bulk.Job) ui.Confirm {
 		says = plural.Of(job.Succeeded, "row is", "rows are") + " done and stay so; the rest is left as it is."
 	}
 	return ui.Confirm{
-		Heading: fmt.Sprintf("Cancel bulk act %d", job.ID), Says: []string{says, "A cancelled one cannot go on."}, Call: &call,
-		Action: v.Path("%s/%s/%d", bulkPath, job.Act, job.ID), Cancel: v.Path("%s/%d", bulkPath, job.ID), Hidden: []ui.Param{{Name: "do", Value: "cancel"}},
+		Heading: fmt.Sprintf("Cancel bulk act %d", job.ID), Says: []string{says, "A cancelled one cannot go on."},
+		Call:   &call,
+		Action: v.Path("%s/%s/%d", bulkPath, job.Act, job.ID), Cancel: v.Path("%s/%d", bulkPath, job.ID),
+		Hidden: []ui.Param{{Name: "do", Value: "cancel"}},
 		Button: ui.Button{Label: "Cancel it", Busy: "Cancelling…", Kind: "danger"}, Back: "Keep it",
 	}
 }
@@ -306,7 +336,8 @@ func (b *Bulk) askCancel(act bulk.Act) Serve {
 		}
 		view := b.cancelView(v, job)
 		if !job.Open() {
-			view.Says, view.Action = []string{fmt.Sprintf("It is %s; nothing of it is left to cancel.", job.Status())}, ""
+			view.Says = []string{fmt.Sprintf("It is %s; nothing of it is left to cancel.", job.Status())}
+			view.Action = ""
 		}
 		return b.area.Confirm(w, r, v, http.StatusOK, view)
 	}

@@ -16,8 +16,8 @@ import (
 	"claviger/internal/webhook"
 )
 
-// problem says why what an address chooses cannot be acted on, "" if it can. A name that is no
-// filter is refused: without it more would be chosen than whoever wrote the address meant.
+// problem says why the selection cannot be acted on, or "". Unknown filter names are refused:
+// ignoring one would select more rows than intended.
 func (c chosen) problem(q url.Values) string {
 	known := map[string]bool{"of": true}
 	for _, f := range c.form.Fields {
@@ -34,7 +34,7 @@ func (c chosen) problem(q url.Values) string {
 	return ""
 }
 
-// apiFilter is a filter of the operator API without what is empty.
+// apiFilter removes empty values from a filter of the operator API.
 func apiFilter(pairs map[string]any) map[string]any {
 	for name, value := range pairs {
 		switch v := value.(type) {
@@ -47,7 +47,8 @@ func apiFilter(pairs map[string]any) map[string]any {
 				continue
 			}
 		case time.Time:
-			if pairs[name] = v.UTC().Format(time.RFC3339); !v.IsZero() {
+			pairs[name] = v.UTC().Format(time.RFC3339)
+			if !v.IsZero() {
 				continue
 			}
 		}
@@ -56,10 +57,10 @@ func apiFilter(pairs map[string]any) map[string]any {
 	return pairs
 }
 
-// nobodyID is the id of no person: a filter by an address that nobody has matches nothing.
+// nobodyID is the id of no person: a filter by an unknown address matches nothing.
 const nobodyID = -1
 
-// chosen are the licenses of the list.
+// chosen returns the licenses of the list.
 func (l *Licenses) chosen(r *http.Request, v *Visit) (chosen, error) {
 	f, form, email, nobody, err := l.licenseFilter(r)
 	if nobody {
@@ -69,12 +70,13 @@ func (l *Licenses) chosen(r *http.Request, v *Visit) (chosen, error) {
 		form: form, back: v.Path(licensesPath) + withQuery(r.URL.Query(), "of", ""),
 		find: bulk.OfLicenses(l.Licenses, f),
 		filter: apiFilter(map[string]any{
-			"license_key": f.Key, "email": email, "partner_id": f.PartnerID, "status": f.Status.String(), "tier": int64(f.Tier), "from": f.From, "to": f.To,
+			"license_key": f.Key, "email": email, "partner_id": f.PartnerID, "status": f.Status.String(),
+			"tier": int64(f.Tier), "from": f.From, "to": f.To,
 		}),
 	}, err
 }
 
-// chosenSales are the purchases of the list.
+// chosenSales returns the purchases of the list.
 func (l *Licenses) chosenSales(r *http.Request, v *Visit) (chosen, error) {
 	f, form, email, nobody, err := l.salesFilter(r)
 	if nobody {
@@ -82,31 +84,41 @@ func (l *Licenses) chosenSales(r *http.Request, v *Visit) (chosen, error) {
 	}
 	return chosen{
 		form: form, back: v.Path(purchasesPath) + withQuery(r.URL.Query(), "of", ""), find: bulk.OfSales(l.Licenses, f),
-		filter: apiFilter(map[string]any{"external_id": f.ExternalID, "email": email, "partner_id": f.PartnerID, "from": f.From, "to": f.To}),
+		filter: apiFilter(
+			map[string]any{
+				"external_id": f.ExternalID,
+				"email":       email,
+				"partner_id":  f.PartnerID,
+				"from":        f.From,
+				"to":          f.To,
+			},
+		),
 	}, err
 }
 
-// chosen are the deliveries of the list.
+// chosen returns the deliveries of the list.
 func (d *Delivery) chosen(r *http.Request, v *Visit) (chosen, error) {
 	q, err := d.deliveryQuery(r)
 	f := q.Filter
 	for i, field := range q.Form.Fields {
 		if field.Name == "range" && (field.Value == "all" || field.Value == "span") {
-			q.Form.Fields[i].Value = "" // it is no filter, or says nothing that from and to do not
+			q.Form.Fields[i].Value = "" // not a filter, or redundant with from and to
 		}
 	}
 	filter := map[string]any{
-		"partner_id": q.partnerID, "license_key": q.LicenseKey, "state": string(f.State), "status_code": f.Codes.String(), "event_id": f.EventID, "from": f.From, "to": f.To,
+		"partner_id": q.partnerID, "license_key": q.LicenseKey, "state": string(f.State),
+		"status_code": f.Codes.String(), "event_id": f.EventID, "from": f.From, "to": f.To,
 	}
 	if f.Kind != 0 {
 		filter["event"] = event.Kind(f.Kind).String()
 	}
 	return chosen{
-		form: q.Form, back: v.Path(deliveriesPath) + withQuery(r.URL.Query(), "of", ""), find: bulk.OfDeliveries(d.History, q.partnerID, f), filter: apiFilter(filter),
+		form: q.Form, back: v.Path(deliveriesPath) + withQuery(r.URL.Query(), "of", ""),
+		find: bulk.OfDeliveries(d.History, q.partnerID, f), filter: apiFilter(filter),
 	}, err
 }
 
-// chosen are the partners of the list.
+// chosen returns the partners of the list.
 func (p *Partners) chosen(r *http.Request, v *Visit) (chosen, error) {
 	name, state := partnerQuery(r)
 	form := ui.Form{Fields: partnerFilters(name, state)}
@@ -123,7 +135,8 @@ func (p *Partners) chosen(r *http.Request, v *Visit) (chosen, error) {
 		means = func(one partner.Partner) bool { return named(one) && found[one.ID] }
 	}
 	return chosen{
-		form: form, back: v.Path(partnersPath) + withQuery(r.URL.Query(), "of", ""), find: bulk.OfPartners(p.Partners, means),
+		form: form, back: v.Path(partnersPath) + withQuery(r.URL.Query(), "of", ""),
+		find:   bulk.OfPartners(p.Partners, means),
 		filter: apiFilter(map[string]any{"name": name, "state": string(state)}),
 	}, nil
 }

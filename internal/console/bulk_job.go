@@ -14,9 +14,13 @@ import (
 	"claviger/internal/ui"
 )
 
-// errIncompleteForm refuses a form that lacks what its page put there.
+// errIncompleteForm refuses a form without the fields that its page included.
 func errIncompleteForm() error {
-	return fault.New(fault.Invalid, area.CodeIncompleteForm, "The form was not sent whole. Go back, reload the page and send it again.")
+	return fault.New(
+		fault.Invalid,
+		area.CodeIncompleteForm,
+		"The form was not sent whole. Go back, reload the page and send it again.",
+	)
 }
 
 // list shows the bulk acts, newest first.
@@ -47,18 +51,30 @@ func (b *Bulk) list(w http.ResponseWriter, r *http.Request, v *Visit) error {
 			by = names[j.By.ID]
 		}
 		rows[i] = ui.JobRow{
-			ID: j.ID, Label: fmt.Sprintf("%d: %s", j.ID, wordsOf[j.Act].of(j.Kind).title), URL: v.Path("%s/%d", bulkPath, j.ID), Note: j.Selected,
-			Status: string(j.Status()), Counts: []int64{j.Total, j.Succeeded, j.Refused, j.Skipped}, By: by, At: j.CreatedAt,
+			ID: j.ID, Label: fmt.Sprintf("%d: %s", j.ID, wordsOf[j.Act].of(j.Kind).title),
+			URL: v.Path("%s/%d", bulkPath, j.ID), Note: j.Selected,
+			Status: string(
+				j.Status(),
+			), Counts: []int64{j.Total, j.Succeeded, j.Refused, j.Failed, j.Skipped}, By: by, At: j.CreatedAt,
 		}
 		if !j.StartedAt.IsZero() {
 			rows[i].At = j.StartedAt
 		}
 	}
 	return b.showList(w, r, v, listView{
-		Heading: "Bulk acts", Lead: "Acts on many rows at once, newest first. They begin at a list: filter it, then choose what to do with all that it shows.",
+		Heading: "Bulk acts", Lead: "Acts on many rows at once, newest first. They begin at a list: filter it, then " +
+			"choose what to do with all that it shows.",
 		Results: ui.Results{
-			Table: ui.JobsTable("Bulk acts, newest first", "Act", []string{"Rows", "Done", "Refused", "Skipped"}, rows), Pager: pager(r, "Pages of bulk acts", next),
-			Nothing: ui.Empty{Title: "No bulk acts yet", Text: "Filter the licenses, purchases, deliveries or partners, and choose what to do with all of them."},
+			Table: ui.JobsTable(
+				"Bulk acts, newest first",
+				"Act",
+				[]string{"Rows", "Done", "Refused", "Failed", "Skipped"},
+				rows,
+			), Pager: pager(r, "Pages of bulk acts", next),
+			Nothing: ui.Empty{
+				Title: "No bulk acts yet",
+				Text:  "Filter the licenses, purchases, deliveries or partners, and choose what to do with all of them.",
+			},
 		},
 		Curl: b.call("The same by API", http.MethodGet, "/operator/v1/bulk"),
 	})
@@ -73,9 +89,9 @@ type bulkJobView struct {
 	Effects []bulk.Effect
 	Planned string         // the heading above the effects
 	Confirm *ui.JobControl // nil: there is nothing to confirm, or the person may not
-	Back    string         // the page that cancels instead
-	Why     string         // why it cannot be confirmed
-	Seen    ui.Param       // what the confirmation is sent with
+	Back    string         // the page that cancels
+	Why     string         // the reason it cannot be confirmed
+	Seen    ui.Param       // hidden field of the confirmation
 	Tabs    ui.Tabs
 	Table   ui.Table
 	Pager   ui.Pager
@@ -83,7 +99,7 @@ type bulkJobView struct {
 	bulkChoices
 }
 
-// bulkChoices leave rows out and put them back.
+// bulkChoices are the controls that leave rows out and put them back.
 type bulkChoices struct {
 	Choose     []ui.Button // none: there is nothing to choose, or the person may not
 	ChooseAt   string
@@ -91,7 +107,7 @@ type bulkChoices struct {
 	ChooseCall *ui.Curl
 }
 
-// job shows what a job will do, does, or has done.
+// job shows the plan, progress or result of a job.
 func (b *Bulk) job(r *http.Request, v *Visit) (area.Shown, error) {
 	job, err := b.Jobs.Get(r.Context(), area.ID(r, "bulk"))
 	if err != nil {
@@ -103,7 +119,7 @@ func (b *Bulk) job(r *http.Request, v *Visit) (area.Shown, error) {
 	}, nil
 }
 
-// jobView reads a job with a page of its rows, and says how it stands.
+// jobView reads a job with a page of its rows, and returns its status in words.
 func (b *Bulk) jobView(r *http.Request, v *Visit, id int64) (ui.View, string, error) {
 	job, err := b.Jobs.Get(r.Context(), id)
 	if err != nil {
@@ -132,7 +148,7 @@ func (b *Bulk) jobView(r *http.Request, v *Visit, id int64) (ui.View, string, er
 	return page, "It is " + view.Job.Status, nil
 }
 
-// plannedOf is what the effects of a job are called.
+// plannedOf returns the heading above the effects of a job.
 func plannedOf(j bulk.Job) string {
 	switch {
 	case !j.StartedAt.IsZero():
@@ -143,21 +159,51 @@ func plannedOf(j bulk.Job) string {
 	return "What would have happened"
 }
 
-// progressOf says how far a job is.
+// progressOf describes the progress of a job.
 func progressOf(j bulk.Job, by string) ui.Job {
-	done := j.Succeeded + j.Refused
-	out := ui.Job{Status: string(j.Status()), Stopped: j.Stopped, Percent: ui.PercentDone(done, done+j.Left(), j.Status() == batch.Done)}
+	done := j.Succeeded + j.Refused + j.Failed
+	out := ui.Job{
+		Status:  string(j.Status()),
+		Stopped: j.Stopped,
+		Percent: ui.PercentDone(done, done+j.Left(), j.Status() == batch.Done),
+	}
 	switch {
 	case j.Status() == bulk.Checking:
-		out.Text, out.Percent = fmt.Sprintf("Looked at %s of %s.", ui.Count(j.Checked), plural.Of(j.Total, "row")), ui.PercentDone(j.Checked, j.Total, false)
+		out.Text, out.Percent = fmt.Sprintf(
+			"Looked at %s of %s.",
+			ui.Count(j.Checked),
+			plural.Of(j.Total, "row"),
+		), ui.PercentDone(
+			j.Checked,
+			j.Total,
+			false,
+		)
 	case j.StartedAt.IsZero() && !j.Open():
 		out.Waits = true
 		out.Text = "Nobody confirmed it, so nothing was done."
 	case j.StartedAt.IsZero():
 		out.Waits = true
-		out.Text = fmt.Sprintf("Of %s, %s can be done and %s will be skipped.", plural.Of(j.Total, "row"), ui.Count(j.Left()), ui.Count(j.Skipped))
+		out.Text = fmt.Sprintf(
+			"Of %s, %s can be done and %s will be skipped.",
+			plural.Of(j.Total, "row"),
+			ui.Count(j.Left()),
+			ui.Count(j.Skipped),
+		)
 	default:
-		out.Text = fmt.Sprintf("Done %s of %s, %s refused, %s skipped.", ui.Count(j.Succeeded), plural.Of(j.Total-j.Skipped, "row"), ui.Count(j.Refused), ui.Count(j.Skipped))
+		failed := ""
+		if j.Failed > 0 {
+			failed = ui.Count(j.Failed) + " failed, "
+		}
+		out.Text = fmt.Sprintf(
+			"Done %s of %s, %s refused, %s%s skipped.",
+			ui.Count(
+				j.Succeeded,
+			),
+			plural.Of(j.Total-j.Skipped, "row"),
+			ui.Count(j.Refused),
+			failed,
+			ui.Count(j.Skipped),
+		)
 	}
 	out.Facts = []ui.JobFact{{Label: "Chosen", Text: j.Selected}}
 	if j.Reason != "" {
@@ -174,7 +220,7 @@ func progressOf(j bulk.Job, by string) ui.Job {
 	return out
 }
 
-// controls adds what the person may do about a job.
+// controls adds the acts that the person may do on a job.
 func (b *Bulk) controls(v *Visit, j bulk.Job, w bulkWords, view *bulkJobView) {
 	at := v.Path("%s/%s/%d", bulkPath, j.Act, j.ID)
 	switch s := j.Status(); {
@@ -192,51 +238,75 @@ func (b *Bulk) controls(v *Visit, j bulk.Job, w bulkWords, view *bulkJobView) {
 		if w.danger {
 			kind = "danger"
 		}
-		view.Confirm, view.Back = &ui.JobControl{Action: at, Button: ui.Button{
-			Label: fmt.Sprintf(w.verb, plural.Of(j.Left(), w.thing)), Busy: "Beginning…", Kind: kind, Name: "do", Value: "start",
-		}}, at+"/cancel"
+		view.Confirm = &ui.JobControl{Action: at, Button: ui.Button{
+			Label: fmt.Sprintf(
+				w.verb,
+				plural.Of(j.Left(), w.thing),
+			), Busy: "Beginning…", Kind: kind, Name: "do", Value: "start",
+		}}
+		view.Back = at + "/cancel"
 		view.Seen = seenJob(j).Param()
 		return
 	case s == batch.Running:
-		view.Job.Controls = []ui.JobControl{{Action: at, Button: ui.Button{Label: "Pause", Busy: "Pausing…", Kind: "secondary", Name: "do", Value: "pause"}}}
+		view.Job.Controls = []ui.JobControl{
+			{
+				Action: at,
+				Button: ui.Button{Label: "Pause", Busy: "Pausing…", Kind: "secondary", Name: "do", Value: "pause"},
+			},
+		}
 	case s == batch.Paused:
-		view.Job.Controls = []ui.JobControl{{Action: at, Button: ui.Button{Label: "Resume", Busy: "Resuming…", Name: "do", Value: "resume"}}}
+		view.Job.Controls = []ui.JobControl{
+			{Action: at, Button: ui.Button{Label: "Resume", Busy: "Resuming…", Name: "do", Value: "resume"}},
+		}
 	}
 	view.Job.Cancel = at + "/cancel"
 }
 
-// rows adds a page of the rows, all or those with a result.
+// rows adds a page of the rows: all, or those with a given result.
 func (b *Bulk) rows(r *http.Request, v *Visit, j bulk.Job, view *bulkJobView) error {
 	q := r.URL.Query()
 	only, narrow, err := bulk.ParseResult(q.Get("result"))
 	if err != nil {
-		only, narrow = 0, false // what is none of the results is all
+		only = 0
+		narrow = false // an unknown result means all
 	}
 	after, err := strconv.ParseInt(q.Get("after"), 10, 64)
 	if err != nil || after < 0 {
-		after = 0 // what is no number is the first page
+		after = 0 // anything but a number means the first page
 	}
 	rows, err := b.Jobs.Rows(r.Context(), j.ID, after, only, narrow, perPage+1)
 	if err != nil {
 		return err
 	}
 	at := v.Path("%s/%d", bulkPath, j.ID)
-	view.Tabs = ui.Tabs{Label: "Rows", Items: []ui.Tab{{Label: "All", URL: at, Count: ui.Count(j.Total), Current: !narrow}}}
+	view.Tabs = ui.Tabs{
+		Label: "Rows",
+		Items: []ui.Tab{{Label: "All", URL: at, Count: ui.Count(j.Total), Current: !narrow}},
+	}
 	for _, t := range []struct {
 		label  string
 		result bulk.Result
 		n      int64
-	}{{"To do", bulk.Open, j.Left()}, {"Done", bulk.Succeeded, j.Succeeded}, {"Refused", bulk.Refused, j.Refused}, {"Skipped", bulk.Skipped, j.Skipped}} {
+	}{
+		{"To do", bulk.Open, j.Left()},
+		{"Done", bulk.Succeeded, j.Succeeded},
+		{"Refused", bulk.Refused, j.Refused},
+		{"Failed", bulk.Failed, j.Failed},
+		{"Skipped", bulk.Skipped, j.Skipped},
+	} {
 		view.Tabs.Items = append(view.Tabs.Items, ui.Tab{
-			Label: t.label, URL: at + "?result=" + t.result.String(), Count: ui.Count(t.n), Current: narrow && only == t.result,
+			Label: t.label, URL: at + "?result=" + t.result.String(), Count: ui.Count(t.n),
+			Current: narrow && only == t.result,
 		})
 	}
-	if view.Pager.Label = "Pages of rows"; len(rows) > perPage {
+	view.Pager.Label = "Pages of rows"
+	if len(rows) > perPage {
 		rows = rows[:perPage]
 		view.Pager.Next = at + withQuery(q, "after", strconv.FormatInt(rows[perPage-1].Position, 10))
 	}
 	if after > 0 {
-		view.Pager.Prev, view.Pager.Showing = at+withQuery(q, "after", ""), "Later ones"
+		view.Pager.Prev = at + withQuery(q, "after", "")
+		view.Pager.Showing = "Later ones"
 	}
 	names, err := b.Site.Partners.Names(r.Context(), ids(rows, func(row *bulk.Row) int64 { return row.PartnerID }))
 	if err != nil {
@@ -249,7 +319,15 @@ func (b *Bulk) rows(r *http.Request, v *Visit, j bulk.Job, view *bulkJobView) er
 
 func (b *Bulk) rowsTable(v *Visit, j bulk.Job, rows []bulk.Row, names map[int64]string) ui.Table {
 	t := ui.Table{ID: "rows", Caption: "Rows, oldest first", Cards: true, Columns: []ui.Column{
-		{Label: "Row", Wrap: true}, {Label: "Application"}, {Label: "Was"}, {Label: "Result"}, {Label: "What happens, or why not", Wrap: true}, {Label: "When"},
+		{
+			Label: "Row",
+			Wrap:  true,
+		},
+		{Label: "Application"},
+		{Label: "Was"},
+		{Label: "Result"},
+		{Label: "What happens, or why not", Wrap: true},
+		{Label: "When"},
 	}}
 	for _, row := range rows {
 		first := ui.Cell{Text: row.Subject}
@@ -270,16 +348,23 @@ func (b *Bulk) rowsTable(v *Visit, j bulk.Job, rows []bulk.Row, names map[int64]
 			says = row.Will
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("row-%d", row.Position), Cells: []ui.Cell{
-			first, {Text: names[row.PartnerID]}, {Text: row.Was}, {Status: resultWords[row.Result]}, {Text: says}, {At: row.DoneAt},
+			first,
+			{Text: names[row.PartnerID]},
+			{Text: row.Was},
+			{Status: resultWords[row.Result]},
+			{Text: says},
+			{At: row.DoneAt},
 		}})
 	}
 	return t
 }
 
-// resultWords are the results as badges.
-var resultWords = map[bulk.Result]string{bulk.Open: "to do", bulk.Succeeded: "done", bulk.Refused: "refused", bulk.Skipped: "skipped"}
+// resultWords are the badges of the results.
+var resultWords = map[bulk.Result]string{
+	bulk.Open: "to do", bulk.Succeeded: "done", bulk.Refused: "refused", bulk.Skipped: "skipped", bulk.Failed: "failed",
+}
 
-// personOf is the name of who did something: as it is now, of a person.
+// personOf returns the name of an actor; for a person, the current one.
 func (s *Shell) personOf(r *http.Request, by audit.Actor) (string, error) {
 	if by.Kind != audit.ByUser {
 		return by.Name, nil

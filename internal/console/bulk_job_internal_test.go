@@ -8,7 +8,7 @@ import (
 	"claviger/internal/bulk"
 )
 
-// TestBulkBar: the bar of an act is full only when all of it is done.
+// TestBulkBar: the progress bar is full only when the act is complete.
 func TestBulkBar(t *testing.T) {
 	at := time.Unix(1, 0)
 	for name, c := range map[string]struct {

@@ -16,8 +16,8 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// chooseAll follows the link of a list to an act on all that it shows, and sends the form;
-// it returns the page of the job.
+// chooseAll follows the link of a list to an act on all its rows, and sends the form. It returns
+// the page of the job.
 func (h *harness) chooseAll(who, list, label string, fields ...string) (*pagetest.Page, string) {
 	h.Helper()
 	b := h.as(who)
@@ -41,8 +41,8 @@ func (h *harness) chooseAll(who, list, label string, fields ...string) (*pagetes
 	return b.Get(at), at
 }
 
-// TestBulkHold: all that a filtered list shows is held after a preview that says what is
-// skipped; what changed meanwhile is refused; each has an audit entry with the person.
+// TestBulkHold: all rows of a filtered list are held after a preview that shows the skipped ones.
+// Rows that changed in the meantime are refused. Each has an audit entry with the person.
 func TestBulkHold(t *testing.T) {
 	h := start(t)
 	var keys []string
@@ -70,7 +70,7 @@ func TestBulkHold(t *testing.T) {
 	if n := h.Count(`SELECT count(*) FROM audit_entries WHERE action = 'license.hold' AND actor_kind = 'user' AND actor_id = $1 AND session <> ''`, h.User(support).ID); n != 1 {
 		t.Errorf("%d audit entries with the person", n)
 	}
-	// The same form again, and the acts on a job that is over.
+	// The same form again, and acts on a finished job.
 	for _, do := range []string{"start", "pause", "resume", "cancel", "nonsense", ""} {
 		id := at[strings.LastIndex(at, "/")+1:]
 		if again := h.as(support).Post(path("/bulk/hold/%s", id), "do", do); again.Status < 400 || again.Status >= 500 || again.Status == http.StatusNotFound {
@@ -83,8 +83,8 @@ func TestBulkHold(t *testing.T) {
 	wants(t, h.as(viewer).Get(path("/bulk")), http.StatusOK, "Hold licenses", support, "Partner's number: 1")
 }
 
-// TestBulkLeaveOut: rows are taken out of a prepared act and put back by those who may; who
-// confirms what was shown before is refused and told what changed.
+// TestBulkLeaveOut: people with the role take rows out of a prepared act and put them back. A stale
+// confirmation is refused and lists the changes.
 func TestBulkLeaveOut(t *testing.T) {
 	h := start(t)
 	for range 3 {
@@ -109,7 +109,7 @@ func TestBulkLeaveOut(t *testing.T) {
 	if to := answer.Header.Get("Location"); answer.Status != http.StatusSeeOther || to != at+"?after=0&result=open" {
 		t.Errorf("left out: %d, to %s", answer.Status, to)
 	}
-	wants(t, h.as(support).Get(at), http.StatusOK, "Hold 1 license", "2 will be skipped", "Somebody left it out before the act began.", "Put the ticked rows back")
+	wants(t, h.as(support).Get(at), http.StatusOK, "Hold 1 license", "2 will be skipped", "A person left it out before the act began.", "Put the ticked rows back")
 	stale := h.as(support).Press(before, "Hold 3 licenses")
 	wants(t, stale, http.StatusConflict, "The number of rows to do was “3” and is now “1”.", at[len("/console"):]+"/start")
 	wantsNone(t, stale, "/cancel")
@@ -121,14 +121,13 @@ func TestBulkLeaveOut(t *testing.T) {
 	wantsNone(t, h.as(support).Post(act, "do", "nonsense"), "/cancel", "curl")
 	h.as(support).Post(act, "do", "put_back", "position", "3")
 	h.as(support).Press(h.as(support).Get(at), "Hold 2 licenses")
-	wants(t, h.waitFor(viewer, at, "Done 2 of 2 rows, 0 refused, 1 skipped."), http.StatusOK, "Somebody left it out")
+	wants(t, h.waitFor(viewer, at, "Done 2 of 2 rows, 0 refused, 1 skipped."), http.StatusOK, "A person left it out")
 	if held := h.Count(`SELECT count(*) FROM licenses WHERE held <> 0`); held != 2 {
 		t.Errorf("%d are held", held)
 	}
 }
 
-// TestBulkUnconfirmed: an act that was cancelled before anybody confirmed it does not say that
-// something was confirmed.
+// TestBulkUnconfirmed: an act that was cancelled before its confirmation does not claim one.
 func TestBulkUnconfirmed(t *testing.T) {
 	h := start(t)
 	h.sold()
@@ -140,7 +139,7 @@ func TestBulkUnconfirmed(t *testing.T) {
 	wantsNone(t, page, "What was confirmed", "can be done")
 }
 
-// TestBulkActs: each list leads to its acts, for those who may.
+// TestBulkActs: each list links to its acts, for people with the role.
 func TestBulkActs(t *testing.T) {
 	h := start(t)
 	h.sold()
@@ -184,8 +183,8 @@ func TestBulkActs(t *testing.T) {
 	h.waitFor(admin, at, "Done 1 of 1 row")
 }
 
-// TestBulkRefusals: filters that are wrong, nothing that matches and reasons that no row
-// can have are refused with a sentence, and nothing is prepared.
+// TestBulkRefusals: wrong filters, no matches and reasons that no row can have are refused with a
+// message, and nothing is prepared.
 func TestBulkRefusals(t *testing.T) {
 	h := start(t)
 	h.sold()
@@ -196,7 +195,7 @@ func TestBulkRefusals(t *testing.T) {
 		wants(t, h.as(admin).Get(path("%s", at)), http.StatusBadRequest, want)
 		wants(t, h.as(admin).Post(path("%s", at), "reason", "held"), http.StatusBadRequest, want)
 	}
-	// A name that is no filter would choose more than was meant.
+	// Ignoring an unknown filter would select more than intended.
 	for _, at := range []string{"/bulk/hold?state=active", "/bulk/refund?of=purchases&license_key=x", "/bulk/redeliver?license_status=active", "/bulk/pause?partner_id=1"} {
 		wants(t, h.as(admin).Get(path("%s", at)), http.StatusBadRequest, "is not a filter of this list", "Go back")
 		wants(t, h.as(admin).Post(path("%s", at), "reason", "held"), http.StatusBadRequest, "is not a filter of this list")
@@ -216,8 +215,8 @@ func TestBulkRefusals(t *testing.T) {
 	}
 }
 
-// TestBulkRole: somebody whose role was taken meanwhile confirms nothing, and what they
-// confirmed ends before the next batch.
+// TestBulkRole: people whose role was removed cannot confirm, and a job that they confirmed ends
+// before the next batch.
 func TestBulkRole(t *testing.T) {
 	h := start(t)
 	h.sold()
@@ -227,6 +226,10 @@ func TestBulkRole(t *testing.T) {
 		_, err := account.SetRole(t.Context(), tx, apptest.Tester, person.ID, account.RoleViewer, h.Accounts.Now())
 		return err
 	}))
+	if answer := h.as(support).Press(page, "Hold 1 license"); answer.Status != http.StatusSeeOther {
+		t.Errorf("confirmed with the session of the old role: %d", answer.Status)
+	}
+	h.as(support).SignIn(support, password)
 	if answer := h.as(support).Press(page, "Hold 1 license"); answer.Status != http.StatusNotFound {
 		t.Errorf("confirmed without the role: %d", answer.Status)
 	}
@@ -235,14 +238,14 @@ func TestBulkRole(t *testing.T) {
 	h.Must(err)
 	_, err = h.Bulk.Start(t.Context(), h.actor(support), id)
 	h.Must(err)
-	h.waitFor(viewer, at, "Whoever confirmed it may not do this any more.")
+	h.waitFor(viewer, at, "The person who confirmed it has lost the right to do this.")
 	if n := h.Count(`SELECT count(*) FROM licenses WHERE held <> 0`); n != 0 {
 		t.Errorf("%d are held", n)
 	}
 }
 
-// TestBulkFromAnyList: what a list has in its address leads to its acts, also where it is no
-// filter, as the page or that it stands still.
+// TestBulkFromAnyList: the acts of a list work with every parameter of its URL, also those that are
+// no filters (the page, live updates off).
 func TestBulkFromAnyList(t *testing.T) {
 	h := start(t)
 	h.sold()

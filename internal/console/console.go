@@ -1,13 +1,12 @@
-// Package console serves the pages of the marketplace's own people, the operators. It
-// owns these pages and their texts; the domain packages do the work.
+// Package console serves the pages of the marketplace's own people, the operators. It owns these
+// pages and their texts; the domain packages do the work.
 //
-// Pages stand below /console. They are grouped in sections: a section is a small struct
-// with the services that its pages need, the rows of its routes, and its handlers in
-// files of its own. Each row names the scope of an operator token that it needs (read,
-// sell, support or admin); a role has scopes (account.Role). No handler runs before the
-// person's role was read from the database. Checking that, navigation, streams, pages
-// that ask before an act and the refusal of forms whose thing has changed are in package
-// area, which the portal uses, too.
+// Pages are below /console, grouped in sections. A section is a small struct with the services that
+// its pages need, the rows of its routes, and handlers in its own files. Each row names the
+// operator token scope that it needs (read, sell, support or admin); a role has scopes
+// (account.Role). No handler runs before the person's role is read from the database. Package area,
+// which the portal also uses, has this check, the navigation, streams, the pages that ask before an
+// act and the refusal of stale forms.
 //
 // To add a section:
 //
@@ -18,28 +17,26 @@
 //
 // To add a page:
 //
-//  1. write its handler, in a file that is called like the page, and its template in
-//     pages; handlers use what Shell has (render, confirm, refuse, call), and
+//  1. write its handler, in a file with the name of the page, and its template in
+//     pages; handlers use Shell (render, confirm, refuse, call), and
 //     Shell.area.Follow for a stream;
 //  2. add its rows to the table of its section, and its constant path to the navigation
-//     if it is not there (navigation.go lists all of them already: an entry appears when
+//     if it is missing (navigation.go already lists all of them: an entry appears when
 //     its page has a row);
-//  3. add what fills its placeholders and forms to the registry of the isolation test, by
-//     an init in a file such as isolation_people_test.go: each row is tested by itself;
+//  3. add values for its placeholders and forms to the registry of the isolation test, by
+//     an init in a file such as isolation_people_test.go: each row is tested separately;
 //     then write the table of docs/console.md with
 //     go test ./internal/console -run IsolationTable -update;
-//  4. a page with a placeholder goes into the list of internal/e2e/console_pages_test.go,
-//     which looks at every page, and of which `make screenshots` takes pictures.
+//  4. add a page with a placeholder to the list of internal/e2e/console_pages_test.go,
+//     which visits every page, also for the pictures of `make screenshots`.
 //
-// Acts are forms. A page with a form of an act carries what it showed (area.Seen), and
-// the act is refused with 409, with what has changed, if that is no longer so:
+// Acts are forms. A function returns the page of an act with the act itself (area.Action), and act
+// makes the rows of both. If the state that the page showed (Action.Seen) has changed, the act is
+// refused with 409 and a list of the changes:
 //
-//	view, seen, err := p.holdView(r, v)               // the page, as it is now
-//	…
-//	view.Hidden = append(view.Hidden, seen.Param())   // in holdView
-//	if err := seen.Unchanged(r); err != nil {         // in the act, after ui.ReadForm
-//		return p.refuse(w, r, v, view, err)
-//	}
+//	return area.Action{Ask: view, Seen: seenPartner(one), Do: func(ctx context.Context) (string, error) {
+//		…
+//	}}, nil
 package console
 
 import (
@@ -54,7 +51,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// Handler serves the pages.
+// Handler serves the pages of the console.
 type Handler struct {
 	Shell
 
@@ -70,7 +67,7 @@ type Handler struct {
 	Reports  Reports
 }
 
-// sections are all sections, in the order of their rows in the table.
+// sections returns all sections, in the order of their rows in the table.
 func (h *Handler) sections() []pages {
 	return []pages{
 		&h.Today,
@@ -91,7 +88,7 @@ var files embed.FS
 
 var templates = sync.OnceValues(func() (*ui.Pages, error) { return area.ReadPages(files, nil) })
 
-// NewPages returns the pages, for a marketplace of that name at that URL.
+// NewPages returns the page templates for a marketplace with this name and URL.
 func NewPages(brand, publicURL string) (*ui.Pages, error) {
 	p, err := templates()
 	if err != nil {
@@ -100,13 +97,13 @@ func NewPages(brand, publicURL string) (*ui.Pages, error) {
 	return p.For(brand, publicURL), nil
 }
 
-// pages is a section.
+// pages is implemented by each section.
 type pages interface {
 	table() []Route
 	use(shell *Shell)
 }
 
-// section is what each section embeds.
+// section is embedded by each section.
 type section struct{ *Shell }
 
 func (s *section) use(shell *Shell) { s.Shell = shell }
@@ -126,7 +123,8 @@ func (h *Handler) Routes() []wire.Route {
 		s.use(&h.Shell)
 	}
 	h.Bulk.chosen = map[bulk.Kind]func(*http.Request, *Visit) (chosen, error){
-		bulk.Licenses: h.Licenses.chosen, bulk.Purchases: h.Licenses.chosenSales, bulk.Events: h.Delivery.chosen, bulk.Partners: h.Partners.chosen,
+		bulk.Licenses: h.Licenses.chosen, bulk.Purchases: h.Licenses.chosenSales, bulk.Events: h.Delivery.chosen,
+		bulk.Partners: h.Partners.chosen,
 	}
 	h.open(h.Table())
 	return append(h.area.Routes(), h.Team.invitations().Routes()...)

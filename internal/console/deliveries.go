@@ -17,20 +17,21 @@ import (
 
 const licenseVerb = licensesPath + "/%s" // the page of a license
 
-// deliveryQuery is which deliveries a page is about.
+// deliveryQuery selects deliveries.
 type deliveryQuery struct {
 	area.DeliveryQuery
 	partnerID int64 // 0: all
 }
 
-// deliveryQuery reads the filters of the address: those of the portal, and the partner.
+// deliveryQuery reads the filters of the query: those of the portal, and the partner.
 func (d *Delivery) deliveryQuery(r *http.Request) (deliveryQuery, error) {
 	q := deliveryQuery{DeliveryQuery: area.ReadDeliveryQuery(r, d.Now())}
 	id := area.CleanQuery(r.URL.Query().Get("partner"))
 	q.Form.Fields = append([]ui.Field{{Name: "partner", Label: "Partner's id", Value: id}}, q.Form.Fields...)
 	if id != "" {
 		n, err := strconv.ParseInt(id, 10, 64)
-		if q.partnerID = n; err != nil || n < 1 {
+		q.partnerID = n
+		if err != nil || n < 1 {
 			q.Form.Refuse(fault.Field("partner", "must be the id of a partner, such as 1."))
 		}
 	}
@@ -40,7 +41,7 @@ func (d *Delivery) deliveryQuery(r *http.Request) (deliveryQuery, error) {
 	l, err := d.Licenses.ByKey(r.Context(), q.LicenseKey)
 	switch {
 	case fault.Is(err, license.CodeUnknownLicense):
-		q.Filter.LicenseID = -1 // which matches nothing
+		q.Filter.LicenseID = -1 // matches nothing
 	case err != nil:
 		return q, err
 	default:
@@ -69,10 +70,11 @@ func (d *Delivery) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) 
 	if q.Form.Failed() {
 		return d.render(w, r, v, area.PageDeliveries, ui.View{Title: "Deliveries", Status: http.StatusBadRequest, Data: view})
 	}
-	after, _ := history.ParseKey(r.URL.Query().Get("after")) // what is none begins at the newest
+	after, _ := history.ParseKey(r.URL.Query().Get("after")) // an invalid key means the newest
 	stream := ""
 	if after.IsZero() && q.Filter.To.IsZero() {
-		newest, err := d.History.NewestAttempt(r.Context()) // before the list is read: what comes meanwhile is told of
+		// before the list is read, so that later attempts are announced
+		newest, err := d.History.NewestAttempt(r.Context())
 		if err != nil {
 			return err
 		}
@@ -103,7 +105,7 @@ func (d *Delivery) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) 
 	}
 	view.LeadOn(next, first, list.SearchedTo)
 	if q.partnerID != 0 && v.May(account.Support) && len(list.Deliveries) > 0 {
-		view.Acts = []ui.Item{{Label: "Recover what failed…", URL: v.Path(recoverPath+"/%d", q.partnerID) + "?state=failed"}}
+		view.Acts = []ui.Item{{Label: "Recover what failed…", URL: v.Path(redeliverPath+"/%d", q.partnerID) + "?state=failed"}}
 	}
 	if len(list.Deliveries) > 0 {
 		for _, act := range d.bulkActs(r, v, bulk.Events) {
@@ -113,7 +115,7 @@ func (d *Delivery) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) 
 	return d.render(w, r, v, area.PageDeliveries, ui.View{Title: "Deliveries", Stream: stream, Data: view})
 }
 
-// deliveriesLive tells an open list what is new.
+// deliveriesLive streams new attempts to an open list.
 func (d *Delivery) deliveriesLive(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	q, err := d.deliveryQuery(r)
 	if err != nil {
@@ -128,8 +130,8 @@ const (
 	sendPath     = deliveryPath + "/send"
 )
 
-// delivery shows a delivery and its last attempt, which follows what happens, or the one
-// of the path, which stays.
+// delivery shows a delivery with its last attempt, updated live, or with the attempt of the path,
+// which is fixed.
 func (d *Delivery) delivery(r *http.Request, v *Visit) (area.Shown, error) {
 	event, attempt := area.ID(r, "delivery"), int64(0)
 	if r.PathValue("attempt") != "" {
@@ -157,7 +159,7 @@ func (d *Delivery) delivery(r *http.Request, v *Visit) (area.Shown, error) {
 	}, nil
 }
 
-// exchange reads a delivery with one of its attempts, 0 for the last, and its partner.
+// exchange reads a delivery, its partner and one of its attempts (0: the last).
 func (d *Delivery) exchange(r *http.Request, event, attempt int64) (p partner.Partner, detail history.Detail, e history.Exchange, err error) {
 	id, err := d.History.PartnerOf(r.Context(), event)
 	if err == nil {
@@ -169,7 +171,7 @@ func (d *Delivery) exchange(r *http.Request, event, attempt int64) (p partner.Pa
 	return p, detail, e, area.Missing(err)
 }
 
-// deliveryPages makes the pages about a delivery.
+// deliveryPages returns the builder of the pages about a delivery.
 func (d *Delivery) deliveryPages(r *http.Request, v *Visit, p partner.Partner, detail history.Detail) (area.DeliveryPages, error) {
 	names, err := d.Site.Accounts.Names(r.Context(), area.Senders(detail))
 	return area.DeliveryPages{
@@ -179,7 +181,7 @@ func (d *Delivery) deliveryPages(r *http.Request, v *Visit, p partner.Partner, d
 	}, err
 }
 
-// sendView is the page that asks whether an event is sent again.
+// sendView builds the page that asks whether to resend an event.
 func (d *Delivery) sendView(r *http.Request, v *Visit) (ui.Confirm, area.Seen, history.Detail, error) {
 	p, detail, _, err := d.exchange(r, area.ID(r, "delivery"), 0)
 	if err != nil {
@@ -204,7 +206,7 @@ func (d *Delivery) askSend(w http.ResponseWriter, r *http.Request, v *Visit) err
 	return d.confirm(w, r, v, http.StatusOK, view)
 }
 
-// send has an event sent again.
+// send resends an event.
 func (d *Delivery) send(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 	"claviger/internal/profile"
 )
 
-// TestDeliveriesOfAllPartners lists what failed of every partner, page by page, and sends
-// that of one again.
+// TestDeliveriesOfAllPartners lists the failures of every partner, page by page, and resends those
+// of one.
 func TestDeliveriesOfAllPartners(t *testing.T) {
 	h := start(t)
 	var status atomic.Int64
@@ -39,7 +39,7 @@ func TestDeliveriesOfAllPartners(t *testing.T) {
 		wants(t, h.as(viewer).Get(path("/deliveries?%s", query)), http.StatusBadRequest, want)
 	}
 
-	// What failed is sent again by a person of the marketplace, who is no member.
+	// An operator without a membership resends the failures.
 	h.Exec(`UPDATE outbox SET state = 3 WHERE partner_id = $1`, h.tide.ID)
 	wants(t, h.as(viewer).Get(path("/deliveries?state=exhausted")), http.StatusOK, "Tide Planner")
 	today := h.waitFor(support, path(""), "Events that were given up")
@@ -62,14 +62,14 @@ func TestDeliveriesOfAllPartners(t *testing.T) {
 	wants(t, h.as(support).Post(path("/recover/%d", h.tide.ID), "state", "failed", "rate", "0"), http.StatusUnprocessableEntity, "must be a whole number")
 }
 
-// TestSecondRecovery: who would begin a recovery beside another is led to that one, by the
-// name that the console has for it.
-func TestSecondRecovery(t *testing.T) {
+// TestSecondRedelivery: starting a second recovery links to the running one, by its name in the
+// console.
+func TestSecondRedelivery(t *testing.T) {
 	h := start(t)
 	h.Buy(license.Purchase{PartnerID: h.tide.ID, Tier: 1, Quantity: 10, ExternalID: "order-1"})
 	h.Exec(`UPDATE outbox SET state = 3 WHERE partner_id = $1`, h.tide.ID)
-	job := h.recovery() // of one event a second
-	_, err := h.Replays.Pause(h.Context(), apptest.Tester, h.tide.ID, job.ID)
+	job := h.redelivery() // one event a second
+	_, err := h.Redeliveries.Pause(h.Context(), apptest.Tester, h.tide.ID, job.ID)
 	h.Must(err)
 	page := h.as(support).Post(path("/recover/%d", h.tide.ID), "state", "failed", "rate", "1")
 	wants(t, page, http.StatusConflict, fmt.Sprintf("Recovery %d of this partner is paused. Wait until it is done, or cancel it; then begin another.", job.ID))
@@ -80,8 +80,7 @@ func TestSecondRecovery(t *testing.T) {
 	}
 }
 
-// TestErrorsLeadBack: a page that does not exist leads to the list that led to it, and to
-// the start of the console.
+// TestErrorsLeadBack: the 404 page links to the list before it and to the start of the console.
 func TestErrorsLeadBack(t *testing.T) {
 	h := start(t)
 	for _, at := range []string{"/licenses/00000000-0000-4000-8000-000000000000", "/nothing"} {

@@ -14,14 +14,14 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// lastDelivery is the event of Tide whose delivery is the newest.
+// lastDelivery returns the event of Tide with the newest delivery.
 func (h *harness) lastDelivery() int64 {
 	h.Helper()
 	return h.Count(`SELECT max(event_id) FROM deliveries WHERE partner_id = $1`, h.tide.ID)
 }
 
-// TestDeliveryPage: a delivery with its attempts, one attempt with what went over the
-// wire, and sending it again as a person of the marketplace.
+// TestDeliveryPage: a delivery with its attempts, one attempt with its request and response, and an
+// operator's resend.
 func TestDeliveryPage(t *testing.T) {
 	h := start(t)
 	var status atomic.Int64
@@ -57,7 +57,7 @@ func TestDeliveryPage(t *testing.T) {
 		t.Errorf("%d entries of the audit", n)
 	}
 
-	// The form is stale now: somebody sent it, and it is delivered.
+	// The form is stale now: the event was sent and delivered.
 	wants(t, h.as(support).Press(ask, "Send it again"), http.StatusConflict, "This has changed since the page was shown", "State was “failing” and is now “delivered”")
 	wants(t, h.as(support).Post(path("/deliveries/%d/send", event)), http.StatusBadRequest, "The form was not sent whole")
 	if n := h.Count(`SELECT count(*) FROM webhook_responses WHERE event_id = $1`, event); n != 2 {
@@ -65,7 +65,7 @@ func TestDeliveryPage(t *testing.T) {
 	}
 }
 
-// TestDeliveriesByEventAndLicense: an event or a license is found among those of all
+// TestDeliveriesByEventAndLicense: the filters find an event or a license among those of all
 // partners, at any time.
 func TestDeliveriesByEventAndLicense(t *testing.T) {
 	h := start(t)
@@ -85,8 +85,8 @@ func TestDeliveriesByEventAndLicense(t *testing.T) {
 	}
 }
 
-// TestDeliveryPageIsLive: an open page of a delivery is told of the next attempt, the list
-// that it is new if its filters mean it, and the partner's page how the endpoint does.
+// TestDeliveryPageIsLive: an open delivery page gets the next attempt, the list announces it if its
+// filters match, and the partner's page shows the endpoint's health.
 func TestDeliveryPageIsLive(t *testing.T) {
 	h := start(t)
 	var status atomic.Int64
@@ -120,7 +120,7 @@ func TestDeliveryPageIsLive(t *testing.T) {
 	h.wantTold(viewer, state, "Its server fails")
 }
 
-// wantTold follows the stream of a page until it is told something.
+// wantTold follows the stream of a page until it gets a message.
 func (h *harness) wantTold(email string, page *pagetest.Page, text string) {
 	h.Helper()
 	_, stream, ok := strings.Cut(page.Body, `hx-sse:connect="`)
@@ -129,7 +129,7 @@ func (h *harness) wantTold(email string, page *pagetest.Page, text string) {
 	}
 	stream, _, _ = strings.Cut(stream, `"`)
 	answer := h.as(email).Send(h.Context(), http.MethodGet, html.UnescapeString(stream), nil, "same-origin")
-	defer answer.Body.Close() //nolint:errcheck // what was to be read is read
+	defer answer.Body.Close() //nolint:errcheck // the test has read the body
 	var got strings.Builder
 	buf := make([]byte, 4096)
 	for !strings.Contains(got.String(), text) {

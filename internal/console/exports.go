@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"claviger/internal/account"
 	"claviger/internal/area"
 	"claviger/internal/audit"
 	"claviger/internal/event"
@@ -15,7 +14,7 @@ import (
 	"claviger/internal/ui"
 )
 
-// exportable are the lists.
+// exportable are the lists that can be exported.
 var exportable = []struct {
 	kind        export.Kind
 	label, lead string
@@ -26,7 +25,7 @@ var exportable = []struct {
 	{export.Audit, "Audit", "Who did what."},
 }
 
-// exportFields are the filters of exports, by the parameters of the API.
+// exportFields are the filters of exports, by API parameter.
 var exportFields = map[string]ui.Field{
 	"partner_id":  {Label: "Partner's number"},
 	"license_key": {Label: "License key"},
@@ -34,7 +33,10 @@ var exportFields = map[string]ui.Field{
 	"external_id": {Label: "Reference of the purchase"},
 	"status": {Label: "Status", Type: "select", Options: options("All",
 		event.Inactive.String(), event.Active.String(), event.Deactivated.String())},
-	"event":   {Label: "Event", Type: "select", Options: options("All", event.Purchase.String(), event.Activate.String(), event.Deactivate.String())},
+	"event": {
+		Label: "Event", Type: "select",
+		Options: options("All", event.Purchase.String(), event.Activate.String(), event.Deactivate.String()),
+	},
 	"tier":    {Label: "Tier"},
 	"subject": {Label: "Subject", Hint: "such as partner:1 or license:<key>"},
 	"action":  {Label: "Action", Hint: "such as license.hold"},
@@ -43,7 +45,7 @@ var exportFields = map[string]ui.Field{
 	"to":      {Label: "To", Type: "datetime-local"},
 }
 
-// options are those of a field; the first stands for no choice.
+// options returns the options of a field; the first means no choice.
 func options(none string, values ...string) []ui.Option {
 	list := []ui.Option{{Label: none}}
 	for _, v := range values {
@@ -52,29 +54,24 @@ func options(none string, values ...string) []ui.Option {
 	return list
 }
 
-// exportPages are the pages of exports.
-func (p *Reports) exportPages() *area.Exports[account.Scope, *Visit] {
-	x := &area.Exports[account.Scope, *Visit]{Area: p.area, Exporter: p.Exports, Live: p.Live}
+// exportPages builds the pages of exports.
+func (p *Reports) exportPages() *area.Exports {
+	x := &area.Exports{Exporter: p.Exports, Live: p.Live}
 	for _, e := range exportable {
-		x.Lists = append(x.Lists, area.ExportList[*Visit]{
+		x.Lists = append(x.Lists, area.ExportList{
 			Kind: e.kind, Label: e.label, Lead: e.lead,
-			Read: func(r *http.Request, _ *Visit) (area.ExportQuery, error) { return p.exportQuery(r, e.kind) },
+			Read: func(r *http.Request, _ area.Visit) (area.ExportQuery, error) { return p.exportQuery(r, e.kind) },
 		})
 	}
 	return x
 }
 
-func (p *Reports) exportRoutes() []Route {
-	return []Route{
-		row(Page, exportsPath, account.Read, func(w http.ResponseWriter, r *http.Request, v *Visit) error { return p.exportPages().Show(w, r, v) }),
-		row(Act, exportsPath, account.Read, func(w http.ResponseWriter, r *http.Request, v *Visit) error { return p.exportPages().Send(w, r, v) }),
-		row(Stream, exportsPath+"/live", account.Read, func(w http.ResponseWriter, r *http.Request, v *Visit) error { return p.exportPages().Tell(w, r, v) }),
-	}
-}
-
-// exportQuery reads the filters of an export, which are those of the API.
+// exportQuery reads the filters of an export. They are those of the API.
 func (p *Reports) exportQuery(r *http.Request, kind export.Kind) (area.ExportQuery, error) {
-	q := area.ExportQuery{Call: p.call("The same file by API", http.MethodGet, "/operator/v1/exports/"+string(kind), ui.Param{Name: "format", Value: string(export.CSV)})}
+	q := area.ExportQuery{Call: p.call(
+		"The same file by API", http.MethodGet, "/operator/v1/exports/"+string(kind),
+		ui.Param{Name: "format", Value: string(export.CSV)},
+	)}
 	asked := url.Values{}
 	for _, name := range export.Parameters(kind) {
 		field := exportFields[name]
@@ -112,8 +109,8 @@ func (p *Reports) exportQuery(r *http.Request, kind export.Kind) (area.ExportQue
 	return q, err
 }
 
-// exportParam is what a parameter of the API is called in the address of a page, where
-// "status" is the id of another element.
+// exportParam maps an API parameter to its name in a page's URL, where "status" is the id of
+// another element.
 func exportParam(name string) string {
 	if name == "status" {
 		return "license_status"
@@ -121,8 +118,8 @@ func exportParam(name string) string {
 	return name
 }
 
-// exportURL is where a list is exported with its filters, by the names that they have on
-// that page.
+// exportURL returns the export page of a list with its filters, under the names that they have
+// there.
 func exportURL(r *http.Request, v *Visit, kind export.Kind) string {
 	q := r.URL.Query()
 	if q.Has("key") {

@@ -59,7 +59,7 @@ func (h *harness) download(page, format string) (rows [][]string, text string) {
 	return rows, string(body)
 }
 
-// TestExportKeepsTheFilter: from a filtered list, the file has what the list shows.
+// TestExportKeepsTheFilter: the export of a filtered list has the rows of that list.
 func TestExportKeepsTheFilter(t *testing.T) {
 	h := start(t)
 	other, _ := h.Partner("Reef Maps", profile.URLs{})
@@ -97,8 +97,8 @@ func TestExportKeepsTheFilter(t *testing.T) {
 	}
 }
 
-// TestExportsAreListed: the page lists what the person exported, and nobody else sees it;
-// the audit has the person.
+// TestExportsAreListed: the page lists the person's exports to no one else; the audit names the
+// person.
 func TestExportsAreListed(t *testing.T) {
 	h := start(t)
 	h.sold()
@@ -112,7 +112,7 @@ func TestExportsAreListed(t *testing.T) {
 	}
 }
 
-// TestExportRefuses: a filter or a list that is none is said, and no file begins.
+// TestExportRefuses: an invalid filter or list is reported, and no file starts.
 func TestExportRefuses(t *testing.T) {
 	h := start(t)
 	for query, want := range map[string]string{

@@ -39,12 +39,12 @@ type harness struct {
 	*apptest.Harness
 	web      *pagetest.Service
 	tide     partner.Partner
-	latest   license.License              // what sold made last
-	person   account.User                 // whom the registry made last
-	browsers map[string]*pagetest.Browser // by email; nobody is signed in at ""
+	latest   license.License              // the last license made by sold
+	person   account.User                 // the last person made by the registry
+	browsers map[string]*pagetest.Browser // by email; "" is not signed in
 }
 
-// start runs the application and signs everybody in. change may alter its configuration.
+// start runs the application and signs all people in. change may alter its configuration.
 func start(t testing.TB, change ...func(*app.Config)) *harness {
 	t.Helper()
 	h := &harness{Harness: apptest.New(t, append([]func(*app.Config){testMoney}, change...)...), browsers: map[string]*pagetest.Browser{}}
@@ -68,12 +68,12 @@ func start(t testing.TB, change ...func(*app.Config)) *harness {
 	return h
 }
 
-// testMoney turns limits off that are for production, and admins need no second factor.
+// testMoney turns off the production limits and the second factor of admins.
 func testMoney(cfg *app.Config) {
 	cfg.TestMoney, cfg.RequireSecondFactor = true, account.RequireNone
 }
 
-// operator makes a user with a role.
+// operator creates a user with a role.
 func (h *harness) operator(email string, role account.Role) account.User {
 	h.Helper()
 	u := h.User(email)
@@ -85,7 +85,7 @@ func (h *harness) operator(email string, role account.Role) account.User {
 	return u
 }
 
-// actor is a person as the audit names them.
+// actor returns a person as the audit names them.
 func (h *harness) actor(email string) audit.Actor {
 	h.Helper()
 	return audit.Actor{Kind: audit.ByUser, ID: h.User(email).ID}
@@ -103,7 +103,7 @@ func (h *harness) as(email string) *pagetest.Browser {
 	return &mine
 }
 
-// in is the harness in a subtest.
+// in returns the harness for a subtest.
 func (h *harness) in(t *testing.T) *harness {
 	in := *h
 	in.Harness, in.web = h.In(t), h.web.In(t)

@@ -38,7 +38,7 @@ func init() {
 	}
 }
 
-// bulkJob prepares an act on something that it can be done to.
+// bulkJob prepares an act on a suitable thing.
 func (h *harness) bulkJob(act bulk.Act) bulk.Job {
 	h.Helper()
 	order := bulk.Order{Act: act}
@@ -63,7 +63,7 @@ func (h *harness) bulkJob(act bulk.Act) bulk.Job {
 	return job
 }
 
-// another makes a partner whose name no other has.
+// another creates a partner with a unique name.
 func (h *harness) another() string {
 	h.Helper()
 	p, _ := h.Partner(h.unique("Quay"), profile.URLs{})

@@ -7,7 +7,7 @@ import (
 
 	"claviger/internal/apptest"
 	"claviger/internal/mail"
-	"claviger/internal/replay"
+	"claviger/internal/redelivery"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook/history"
 )
@@ -17,7 +17,7 @@ func init() {
 		if of == missing {
 			return none
 		}
-		return strconv.FormatInt(h.recovery().ID, 10)
+		return strconv.FormatInt(h.redelivery().ID, 10)
 	}
 	registry.Placeholders["delivery"] = func(h *harness, of known) string {
 		if of == missing {
@@ -53,7 +53,7 @@ func init() {
 	}
 }
 
-// delivered is the first event of Tide, with an attempt on record.
+// delivered returns the first event of Tide, with a recorded attempt.
 func (h *harness) delivered() int64 {
 	h.Helper()
 	if h.Count(`SELECT count(*) FROM deliveries WHERE partner_id = $1`, h.tide.ID) == 0 {
@@ -67,18 +67,18 @@ func (h *harness) delivered() int64 {
 	return event
 }
 
-// recovery is one of Tide: the one that is not finished, or a new one.
-func (h *harness) recovery() replay.Job {
+// redelivery returns a redelivery of Tide: the unfinished one, or a new one.
+func (h *harness) redelivery() redelivery.Job {
 	h.Helper()
-	job, err := h.Replays.Last(h.Context(), h.tide.ID)
+	job, err := h.Redeliveries.Last(h.Context(), h.tide.ID)
 	if err != nil || !job.Open() {
-		job, err = h.Replays.Begin(h.Context(), apptest.Tester, replay.Request{PartnerID: h.tide.ID, Filter: history.Filter{State: history.Failed}, Rate: 1})
+		job, err = h.Redeliveries.Begin(h.Context(), apptest.Tester, redelivery.Request{PartnerID: h.tide.ID, Filter: history.Filter{State: history.Failed}, Rate: 1})
 		h.Must(err)
 	}
 	return job
 }
 
-// givenUp makes a mail that was given up, and whose text is still there.
+// givenUp creates an email that was given up and still has its text.
 func (h *harness) givenUp() int64 {
 	h.Helper()
 	now := h.Accounts.Now()

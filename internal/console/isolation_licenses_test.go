@@ -86,7 +86,7 @@ func (h *harness) sold() license.Sale {
 	return s
 }
 
-// lastEvent is the id of the newest event of a license.
+// lastEvent returns the id of the newest event of a license.
 func (h *harness) lastEvent(l license.License) int64 {
 	h.Helper()
 	list, err := h.Events.OfLicense(h.Context(), l.ID, event.Filter{}, paging.Page{Number: 1, Limit: 1})

@@ -7,7 +7,7 @@ import (
 	"claviger/internal/partner"
 )
 
-// What the isolation test needs of the pages about partners.
+// Values of the isolation test for the pages about partners.
 func init() {
 	registry.Placeholders["partner"] = func(h *harness, of known) string {
 		if of == missing {
@@ -15,7 +15,7 @@ func init() {
 		}
 		return strconv.FormatInt(h.tide.ID, 10)
 	}
-	registry.Forms["/partners/{partner}/pause"] = form("reason", "isolation") // without what was seen, which is refused
+	registry.Forms["/partners/{partner}/pause"] = form("reason", "isolation") // refused: no seen field
 	registry.Forms["/partners/{partner}/resume"] = form()
 	registry.Forms["/partners/{partner}/support"] = form("reason", "isolation")
 	registry.Forms["/partners/{partner}/support/allow"] = form() // the box is not ticked
@@ -38,7 +38,7 @@ func init() {
 		}
 		return h.contact()
 	}
-	registry.Forms["/partners/{partner}/urls/redirect-url"] = form("redirect_url", "none") // without what was seen, which is refused
+	registry.Forms["/partners/{partner}/urls/redirect-url"] = form("redirect_url", "none") // refused: no seen field
 	registry.Forms["/partners/{partner}/urls/webhook-url"] = form("webhook_url", "none")
 	registry.Forms["/partners/{partner}/contacts"] = form("name", "", "email", "")
 	registry.Forms["/partners/{partner}/contacts/{contact}/test"] = form()
@@ -47,7 +47,7 @@ func init() {
 	registry.Forms["/partners/{partner}/settings/single-key"] = form("overlap_s", "0")
 	registry.Forms["/partners/{partner}/credentials/{credential}/switch"] = form() // it was not replaced
 	registry.Forms["/partners/new"] = form("name", "")
-	registry.Forms["/partners/{partner}/product"] = form("tagline", "Isolation") // without what was seen, which is refused
+	registry.Forms["/partners/{partner}/product"] = form("tagline", "Isolation") // refused: no seen field
 	registry.Forms["/partners/{partner}/product/icon"] = form()                  // without a file
 	registry.Forms["/partners/{partner}/plans/new"] = form("tier", "none")
 	registry.Forms["/partners/{partner}/plans/change-price"] = form("plan_change_price", "none")
@@ -56,7 +56,7 @@ func init() {
 	registry.Forms["/partners/{partner}/credentials/{credential}/rotate"] = form("overlap_s", "-1")
 }
 
-// contact is the id of a contact of Tide.
+// contact returns the id of a contact of Tide.
 func (h *harness) contact() string {
 	h.Helper()
 	_, list, err := h.Profiles.Get(h.Context(), h.tide.ID)
@@ -69,7 +69,7 @@ func (h *harness) contact() string {
 	return strconv.FormatInt(c.ID, 10)
 }
 
-// credential is the id of a secret of Tide that can be rotated.
+// credential returns the id of a secret of Tide that can be rotated.
 func (h *harness) credential() string {
 	h.Helper()
 	list, err := h.Partners.ListCredentials(h.Context(), h.tide.ID)

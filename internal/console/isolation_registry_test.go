@@ -18,10 +18,10 @@ const (
 // none is the id of things that do not exist.
 const none = "987654321"
 
-// registry fills the rows of the table: placeholders with something that exists, and,
-// for missing, with a value of the same form that does not; forms and queries likewise.
-// Who adds a route with a new placeholder, or an act, adds it here, by an init in a file
-// of the section; the isolation test fails without it.
+// registry fills the rows of the table: placeholders with something that exists or, for missing,
+// with a value of the same form that does not; forms and queries likewise. A route with a new
+// placeholder, or an act, needs an entry, added by an init in a file of the section; without it the
+// isolation test fails.
 var registry = areatest.Registry[*harness, known]{
 	Placeholders: map[string]func(*harness, known) string{},
 	Forms:        map[string]func(*harness, known) url.Values{},
@@ -29,7 +29,7 @@ var registry = areatest.Registry[*harness, known]{
 	Leads:        map[string]string{"/partners/{partner}/support": "/portal/1"},
 }
 
-// form is a form of fixed names and values in turn.
+// form returns a form of alternating names and values.
 func form(pairs ...string) func(*harness, known) url.Values {
 	return func(*harness, known) url.Values {
 		values := url.Values{}

@@ -7,8 +7,8 @@ import (
 	"claviger/internal/apptest"
 )
 
-// What the isolation test needs of the team. A person and an invitation are made again if
-// an act has removed them.
+// Values of the isolation test for the team. A person and an invitation are created again if an act
+// has removed them.
 func init() {
 	registry.Placeholders["operator"] = func(h *harness, of known) string {
 		if of == missing {

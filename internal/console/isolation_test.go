@@ -7,11 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"claviger/internal/account"
 	"claviger/internal/area/areatest"
 	"claviger/internal/console"
 )
 
-// table is the route table. Its handlers are not called.
+// table returns the route table. Its handlers are not called.
 func table() []console.Route { return (&console.Handler{}).Table() }
 
 // at fills a route with things that exist or do not.
@@ -20,11 +21,10 @@ func (h *harness) at(rt console.Route, of known) areatest.Target {
 	return registry.At(h, h, rt.Kind, rt.Path, path(""), of)
 }
 
-// TestIsolation requests every route of the table as everybody who may not have it: a
-// role that is too low, a member of a partner, a buyer, nobody, another site. They get
-// the answer of a page that does not exist. Who may
-// have it gets an answer, so that the test does not pass by accident; an id that nobody
-// has is answered as a page that does not exist.
+// TestIsolation requests every route as each person without access: a role that is too low, a
+// member of a partner, a buyer, someone not signed in, another site. They get the answer of a
+// missing page. People with access get an answer, so that the test does not pass by accident; for a
+// missing id they get 404.
 func TestIsolation(t *testing.T) {
 	h := start(t)
 	for _, rt := range table() {
@@ -34,7 +34,7 @@ func TestIsolation(t *testing.T) {
 			h.wantRefused(member, own())
 			h.wantRefused(buyer, own())
 			for _, m := range roles {
-				if m.role.May(rt.Needs) {
+				if m.role.May(rt.Needs.(account.Scope)) {
 					areatest.WantAnswer(h.as(m.email), m.email, own())
 				} else {
 					h.wantRefused(m.email, own())
@@ -49,7 +49,7 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// wantRefused checks that a person gets what they get for a page that does not exist.
+// wantRefused checks that a person gets the answer of a missing page.
 func (h *harness) wantRefused(email string, to areatest.Target) {
 	h.Helper()
 	got := areatest.Send(h.as(email), to, "same-origin")
@@ -58,15 +58,15 @@ func (h *harness) wantRefused(email string, to areatest.Target) {
 	}
 }
 
-// update has TestIsolationTable write the table.
+// update makes TestIsolationTable write the table.
 var update = flag.Bool("update", false, "write the table of routes into docs/console.md")
 
-// TestIsolationTable holds the table of docs/console.md to the routes; -update writes it.
+// TestIsolationTable compares the table of docs/console.md with the routes; -update writes it.
 func TestIsolationTable(t *testing.T) {
 	areatest.HoldTable(t, "../../docs/console.md", markdown(), *update)
 }
 
-// markdown is the table of routes and roles.
+// markdown returns the table of routes and roles.
 func markdown() string {
 	var b strings.Builder
 	b.WriteString("| route | needs | viewer | sales | support | admin | a partner's member, a buyer | nobody |\n|---|---|---|---|---|---|---|---|\n")
@@ -74,7 +74,7 @@ func markdown() string {
 		no := strconv.Itoa(areatest.Refused(rt.Kind))
 		fmt.Fprintf(&b, "| %s `/console%s` | %s |", areatest.Method(rt.Kind), rt.Path, rt.Needs)
 		for _, m := range roles {
-			if m.role.May(rt.Needs) {
+			if m.role.May(rt.Needs.(account.Scope)) {
 				b.WriteString(" yes |")
 			} else {
 				b.WriteString(" " + no + " |")

@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,36 +15,35 @@ import (
 	"claviger/internal/ui"
 )
 
-// System is the pages about the service itself.
+// System serves the pages about the service itself.
 type System struct {
 	section
 	DB       *sqldb.DB
-	Accounts *account.Book
+	Accounts *account.Store
 	Keys     *oauth.Keys
 	Audit    *audit.Log
-	Jobs     []Job     // all that there are
+	Jobs     []Job     // all of them
 	Settings []Setting // in force
+	Version  string    // of the program, with its build
 }
 
-// Job is a background job, in words.
+// Job describes a background job.
 type Job struct{ Name, What string }
 
 func (s *System) table() []Route {
-	return []Route{
-		row(Page, jobsPath, account.Read, s.jobs),
-		row(Page, auditPath, account.Read, s.audit),
-		row(Page, settingsPath, account.Read, s.settings),
-		row(Page, keysPath, account.Read, s.keys),
-		row(Page, rotateKeysPath, account.Admin, s.askRotate),
-		row(Act, rotateKeysPath, account.Admin, s.rotate),
-		row(Page, revokeKeyPath, account.Admin, s.askRevokeKey),
-		row(Act, revokeKeyPath, account.Admin, s.revokeKey),
-		row(Page, tokensPath, account.Admin, s.tokens),
-		row(Page, newTokenPath, account.Admin, s.askToken),
-		row(Act, newTokenPath, account.Admin, s.makeToken),
-		row(Page, revokeTokenPath, account.Admin, s.askRevoke),
-		row(Act, revokeTokenPath, account.Admin, s.revoke),
-	}
+	return slices.Concat(act(revokeKeyPath, account.Admin, s.revokeKey), act(revokeTokenPath, account.Admin, s.revoke),
+		[]Route{
+			row(Page, jobsPath, account.Read, s.jobs),
+			row(Page, nodesPath, account.Read, s.nodes),
+			row(Page, auditPath, account.Read, s.audit),
+			row(Page, settingsPath, account.Read, s.settings),
+			row(Page, keysPath, account.Read, s.keys),
+			row(Page, rotateKeysPath, account.Admin, s.askRotate),
+			row(Act, rotateKeysPath, account.Admin, s.rotate),
+			row(Page, tokensPath, account.Admin, s.tokens),
+			row(Page, newTokenPath, account.Admin, s.askToken),
+			row(Act, newTokenPath, account.Admin, s.makeToken),
+		})
 }
 
 // jobs lists the background jobs with their last run.
@@ -58,26 +58,49 @@ func (s *System) jobs(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	}
 	t := ui.Table{
 		ID: "jobs", Caption: "Background jobs", Cards: true,
-		Columns: []ui.Column{{Label: "Job"}, {Label: "State"}, {Label: "Last run", Named: true}, {Label: "Took", Number: true}, {Label: "Next run", Named: true}, {Label: "Last success", Named: true}, {Label: "Node"}, {Label: "Error", Wrap: true}},
+		Columns: []ui.Column{
+			{Label: "Job"},
+			{Label: "State"},
+			{Label: "Last run", Named: true},
+			{Label: "Took", Number: true},
+			{Label: "Next run", Named: true},
+			{Label: "Last success", Named: true},
+			{Label: "Node"},
+			{Label: "Error", Wrap: true},
+		},
 	}
 	now := s.Now()
 	for _, j := range s.Jobs {
 		t.Rows = append(t.Rows, jobRow(j, last[j.Name], now))
 	}
 	view := recordsView{
-		Heading: "Jobs", Lead: "What the service does by itself, each on one node at a time. Runs that end as the one before are noted once a minute.",
+		Heading: "Jobs", Lead: "What the service does by itself, each on one node at a time. Runs that end as the " +
+			"one before are noted once a minute.",
 		Results: ui.Results{Table: t}, Curl: s.call("The same by API", http.MethodGet, "/operator/v1/jobs"),
 	}
 	return s.render(w, r, v, "records", ui.View{Title: "Jobs", Data: view})
 }
 
-// jobRow is a job with its last run.
+// jobRow returns the row of a job with its last run.
 func jobRow(j Job, run job.Run, now time.Time) ui.Row {
 	name := ui.Cell{Text: j.Name, Note: j.What}
 	if run.Job == "" {
-		return ui.Row{ID: "job-" + strings.ReplaceAll(j.Name, " ", "-"), Cells: []ui.Cell{name, {Status: "waiting"}, {Text: "not yet"}, {Text: "–"}, {Text: "–"}, {Text: "–"}, {Text: "–"}, {Text: "–"}}}
+		return ui.Row{
+			ID: "job-" + strings.ReplaceAll(j.Name, " ", "-"),
+			Cells: []ui.Cell{
+				name,
+				{Status: "waiting"},
+				{Text: "not yet"},
+				{Text: "–"},
+				{Text: "–"},
+				{Text: "–"},
+				{Text: "–"},
+				{Text: "–"},
+			},
+		}
 	}
-	state, next := "ok", ui.Cell{At: run.NextAt}
+	state := "ok"
+	next := ui.Cell{At: run.NextAt}
 	switch {
 	case run.Failed():
 		state = "failed"
@@ -99,6 +122,12 @@ func jobRow(j Job, run job.Run, now time.Time) ui.Row {
 		failure = ui.Cell{Text: sentence(run.Error)}
 	}
 	return ui.Row{ID: "job-" + strings.ReplaceAll(j.Name, " ", "-"), Cells: []ui.Cell{
-		name, {Status: state}, {At: run.BeganAt, Exact: true}, {Text: area.Duration(true, run.Took)}, next, succeeded, {Text: run.Node, Code: true}, failure,
+		name,
+		{Status: state},
+		{At: run.BeganAt, Exact: true},
+		{Text: area.Duration(true, run.Took)},
+		next, succeeded,
+		{Text: run.Node, Code: true},
+		failure,
 	}}
 }

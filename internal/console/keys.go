@@ -3,7 +3,6 @@ package console
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"claviger/internal/account"
@@ -27,7 +26,13 @@ func (s *System) keys(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	}
 	t := ui.Table{
 		ID: "keys", Caption: "Signing keys", Cards: true,
-		Columns: []ui.Column{{Label: "Key", Wrap: true}, {Label: "State"}, {Label: "Signs from", Named: true, Wrap: true}, {Label: "Published until", Named: true, Wrap: true}, {Label: "Rotate before", Named: true, Wrap: true}},
+		Columns: []ui.Column{
+			{Label: "Key", Wrap: true},
+			{Label: "State"},
+			{Label: "Signs from", Named: true, Wrap: true},
+			{Label: "Published until", Named: true, Wrap: true},
+			{Label: "Rotate before", Named: true, Wrap: true},
+		},
 	}
 	dash := func(at time.Time) ui.Cell {
 		if at.IsZero() {
@@ -48,19 +53,25 @@ func (s *System) keys(w http.ResponseWriter, r *http.Request, v *Visit) error {
 		}})
 	}
 	view := recordsView{
-		Heading: "Signing keys", Lead: "They sign identity tokens. The next one is published before it signs, and the previous one until every token that it signed has expired.",
-		Results: ui.Results{Table: t, Nothing: ui.Empty{Title: "No key yet", Text: "The first sign-in of a buyer makes them."}},
-		Curl:    s.call("The same by API", http.MethodGet, "/operator/v1/keys"),
+		Heading: "Signing keys",
+		Lead:    "They sign identity tokens. The next one is published before it signs, and the previous one until every token that it signed has expired.",
+		Results: ui.Results{
+			Table: t, Nothing: ui.Empty{Title: "No key yet", Text: "The first sign-in of a buyer makes them."},
+		},
+		Curl: s.call("The same by API", http.MethodGet, "/operator/v1/keys"),
 	}
 	if v.May(account.Admin) {
 		for _, alg := range []oauth.Alg{oauth.RS256, oauth.ES256} {
-			view.Acts = append(view.Acts, ui.Tab{Label: "Rotate " + string(alg) + "…", URL: v.Path(rotateKeysPath) + "?alg=" + string(alg)})
+			view.Acts = append(
+				view.Acts,
+				ui.Tab{Label: "Rotate " + string(alg) + "…", URL: v.Path(rotateKeysPath) + "?alg=" + string(alg)},
+			)
 		}
 	}
 	return s.render(w, r, v, "records", ui.View{Title: "Signing keys", Data: view})
 }
 
-// seenKeys is what a page showed of the keys of an algorithm.
+// seenKeys returns the state of an algorithm's keys that a page showed.
 func seenKeys(list []oauth.Key, alg oauth.Alg) area.Seen {
 	seen := area.Seen{Version: string(alg)}
 	for _, k := range list {
@@ -72,10 +83,11 @@ func seenKeys(list []oauth.Key, alg oauth.Alg) area.Seen {
 	return seen
 }
 
-// rotation makes the page that asks for a rotation, and what it showed.
+// rotation builds the page that asks for a rotation, with the state it shows.
 func (s *System) rotation(r *http.Request, v *Visit, alg oauth.Alg) (ui.Confirm, area.Seen, error) {
 	if alg != oauth.RS256 && alg != oauth.ES256 {
-		return ui.Confirm{Heading: "Rotate a key", Cancel: v.Path(keysPath)}, area.Seen{}, fault.New(fault.Invalid, codeUnknownAlg,
+		return ui.Confirm{Heading: "Rotate a key", Cancel: v.Path(keysPath)}, area.Seen{}, fault.New(fault.Invalid,
+			codeUnknownAlg,
 			"The form does not say whether the RS256 key or the ES256 key is meant. Nothing was rotated; go back and choose one.")
 	}
 	list, err := s.Keys.List(r.Context())
@@ -86,7 +98,8 @@ func (s *System) rotation(r *http.Request, v *Visit, alg oauth.Alg) (ui.Confirm,
 	call := s.call("The same by API", http.MethodPost, "/operator/v1/keys/rotate")
 	call.JSON = fmt.Sprintf(`{"alg": %q, "now": false}`, alg)
 	return ui.Confirm{
-		Heading: "Rotate the " + string(alg) + " key", Action: v.Path(rotateKeysPath), Cancel: v.Path(keysPath), Call: &call,
+		Heading: "Rotate the " + string(alg) + " key", Action: v.Path(rotateKeysPath), Cancel: v.Path(keysPath),
+		Call:   &call,
 		Hidden: []ui.Param{{Name: "alg", Value: string(alg)}, seen.Param()},
 		Says: []string{
 			"The next key becomes the one that signs, a day after it was first published: by then every application that caches the keys has it. A new next key is made.",
@@ -101,7 +114,7 @@ func (s *System) rotation(r *http.Request, v *Visit, alg oauth.Alg) (ui.Confirm,
 	}, seen, nil
 }
 
-// askRotate asks for a rotation.
+// askRotate shows the page that asks for a rotation.
 func (s *System) askRotate(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	view, _, err := s.rotation(r, v, oauth.Alg(r.URL.Query().Get("alg")))
 	if err != nil {
@@ -125,15 +138,12 @@ func (s *System) rotate(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	}
 	list, err := s.Keys.Rotate(r.Context(), v.Actor(), alg, ui.FormText(r, "now") != "")
 	if err != nil {
-		if f := fault.Of(err); f != nil {
-			f.Text = strings.ReplaceAll(f.Text, "rotate with --now", "sign with it at once")
-		}
 		return s.area.Refuse(w, r, v, view, err)
 	}
 	return s.area.Done(w, r, v, keysPath, s.rotated(list, alg))
 }
 
-// rotated says from when on which key signs.
+// rotated says when the new key starts to sign.
 func (s *System) rotated(list []oauth.Key, alg oauth.Alg) string {
 	var from time.Time
 	for _, k := range list {
@@ -142,7 +152,9 @@ func (s *System) rotated(list []oauth.Key, alg oauth.Alg) string {
 		}
 	}
 	if from.After(s.Now()) {
-		return fmt.Sprintf("The next %s key signs from %s on; until then the present one does.", alg, ui.InSentence(from))
+		return fmt.Sprintf(
+			"The next %s key signs from %s on; until then the present one does.", alg, ui.InSentence(from),
+		)
 	}
 	return fmt.Sprintf("The next %s key signs from now on.", alg)
 }

@@ -15,8 +15,8 @@ import (
 	"claviger/internal/ui"
 )
 
-// licenseAct is an act on a license. Its page says what the act would do, by the code
-// that does it; one that has to be told something first asks for that on a page before.
+// licenseAct is an act on a license. Its page previews the effects with the code of the act. If the
+// act needs input, an earlier page asks for it.
 type licenseAct struct {
 	name    string // in addresses, here and in the operator API
 	scope   account.Scope
@@ -24,15 +24,16 @@ type licenseAct struct {
 	heading string
 	button  ui.Button
 	done    string
-	says    []string // what the preview does not tell
+	says    []string // facts that the preview does not show
 	fields  func(l *Licenses, r *http.Request, d license.Detail) ([]ui.Field, error)
 	first   bool // the fields are asked for before the preview
 
-	// why says why the act is not possible; "": it is.
+	// why returns the reason the act is not possible, or "".
 	why func(d license.Detail) string
-	do  func(ctx context.Context, r *license.Registry, by audit.Actor, key string, value func(string) string) error
+	do  func(ctx context.Context, r *license.Store, by audit.Actor, key string, value func(string) string) error
 }
 
+// notRefunded returns a reason if nothing of the license is left to refund.
 func notRefunded(d license.Detail) string {
 	if d.Refunded() {
 		return "Every purchase of it was refunded."
@@ -40,8 +41,19 @@ func notRefunded(d license.Detail) string {
 	return ""
 }
 
-// holdReasons are why a license can be held.
-var holdReasons = []ui.Option{{Value: "held", Label: "The marketplace holds it"}, {Value: "chargeback", Label: "The payment is disputed"}}
+// notEnded returns a reason if the license no longer entitles to anything.
+func notEnded(d license.Detail) string {
+	if d.Ended && !d.Refunded() {
+		return "The money that paid for it was refunded or lost to a dispute."
+	}
+	return notRefunded(d)
+}
+
+// holdReasons are the reasons for a hold.
+var holdReasons = []ui.Option{
+	{Value: "held", Label: "The marketplace holds it"},
+	{Value: "chargeback", Label: "The payment is disputed"},
+}
 
 var licenseActs = []licenseAct{
 	{
@@ -57,7 +69,7 @@ var licenseActs = []licenseAct{
 			}
 			return ""
 		},
-		do: func(ctx context.Context, r *license.Registry, by audit.Actor, key string, value func(string) string) error {
+		do: func(ctx context.Context, r *license.Store, by audit.Actor, key string, value func(string) string) error {
 			reason, err := license.ParseHold(value("reason"))
 			if err == nil {
 				_, err = r.Hold(ctx, by, key, reason)
@@ -72,9 +84,9 @@ var licenseActs = []licenseAct{
 			if d.Held == 0 {
 				return "It is not on hold."
 			}
-			return notRefunded(d)
+			return notEnded(d)
 		},
-		do: func(ctx context.Context, r *license.Registry, by audit.Actor, key string, _ func(string) string) error {
+		do: func(ctx context.Context, r *license.Store, by audit.Actor, key string, _ func(string) string) error {
 			_, err := r.Reinstate(ctx, by, key)
 			return err
 		},
@@ -82,14 +94,17 @@ var licenseActs = []licenseAct{
 	{
 		name: "release", scope: account.Support, label: "Release…", heading: "Disconnect the license", done: "The license is disconnected.",
 		button: ui.Button{Label: "Disconnect it", Busy: "Disconnecting…", Kind: "danger"},
-		says:   []string{"It is disconnected from the account it is used with, and the application's access ends. Its owner can activate it again, also with another account of the application."},
+		says: []string{
+			"It is disconnected from the account it is used with, and the application's access ends. Its owner can " +
+				"activate it again, also with another account of the application.",
+		},
 		why: func(d license.Detail) string {
 			if d.Status != event.Active {
 				return fmt.Sprintf("Only an active license can be released; this one is %s.", d.Status)
 			}
 			return ""
 		},
-		do: func(ctx context.Context, r *license.Registry, by audit.Actor, key string, _ func(string) string) error {
+		do: func(ctx context.Context, r *license.Store, by audit.Actor, key string, _ func(string) string) error {
 			_, err := r.Release(ctx, by, key)
 			return err
 		},
@@ -97,12 +112,17 @@ var licenseActs = []licenseAct{
 	{
 		name: "transfer", scope: account.Support, label: "Transfer…", heading: "Give the license to somebody else", done: "The license has a new owner.", first: true,
 		button: ui.Button{Label: "Transfer it", Busy: "Transferring…", Kind: "danger"},
-		says:   []string{"The present owner loses it. The new owner sees it after signing in with this address, and activates it. Somebody who has no account yet gets one."},
+		says: []string{
+			"The present owner loses it. The new owner sees it after signing in with this address, and activates " +
+				"it. Somebody who has no account yet gets one.",
+		},
 		fields: func(*Licenses, *http.Request, license.Detail) ([]ui.Field, error) {
-			return []ui.Field{{Name: "email", Label: "Email address of the new owner", Type: "email", Required: true}}, nil
+			return []ui.Field{
+				{Name: "email", Label: "Email address of the new owner", Type: "email", Required: true},
+			}, nil
 		},
 		why: func(license.Detail) string { return "" },
-		do: func(ctx context.Context, r *license.Registry, by audit.Actor, key string, value func(string) string) error {
+		do: func(ctx context.Context, r *license.Store, by audit.Actor, key string, value func(string) string) error {
 			to := account.Person{Email: value("email")}
 			if err := to.Valid(); err != nil {
 				return err
@@ -114,10 +134,13 @@ var licenseActs = []licenseAct{
 	{
 		name: "plan", scope: account.Sell, label: "Change the plan…", heading: "Change the plan", done: "The plan is changed.", first: true,
 		button: ui.Button{Label: "Change the plan", Busy: "Changing…"},
-		says:   []string{"It is recorded as a purchase of its own, which can be refunded by itself. It moves no money: your checkout does that."},
+		says: []string{
+			"It is recorded as a purchase of its own, which can be refunded by itself. It moves no money: your " +
+				"checkout does that.",
+		},
 		fields: planFields,
-		why:    notRefunded,
-		do: func(ctx context.Context, r *license.Registry, by audit.Actor, key string, value func(string) string) error {
+		why:    notEnded,
+		do: func(ctx context.Context, r *license.Store, by audit.Actor, key string, value func(string) string) error {
 			tier, err := strconv.Atoi(value("tier"))
 			if err != nil {
 				return fault.Field("tier", "must be one of the partner's plans.")
@@ -126,13 +149,23 @@ var licenseActs = []licenseAct{
 			if err != nil {
 				return err
 			}
-			_, err = r.ChangePlan(ctx, by, key, license.PlanChange{Tier: tier, AmountCents: cents, Currency: currency, ExternalID: value("external_id")})
+			_, err = r.ChangePlan(
+				ctx,
+				by,
+				key,
+				license.PlanChange{
+					Tier:        tier,
+					AmountCents: cents,
+					Currency:    currency,
+					ExternalID:  value("external_id"),
+				},
+			)
 			return err
 		},
 	},
 }
 
-// acts are what the visitor may do with a license, or why not.
+// acts returns the visitor's acts on a license; impossible ones have a reason.
 func (l *Licenses) acts(v *Visit, d license.Detail) []choice {
 	refund := choice{Label: "Refund all of it…", URL: v.Path(licensesPath+"/%s/refund", d.Key), Why: notRefunded(d)}
 	if !v.May(account.Sell) {
@@ -153,7 +186,7 @@ func (l *Licenses) acts(v *Visit, d license.Detail) []choice {
 	return list
 }
 
-// seenLicense is what a form about a license showed.
+// seenLicense returns the state that a form about licenses showed.
 func seenLicense(list ...license.Detail) area.Seen {
 	var seen area.Seen
 	for _, d := range list {
@@ -168,14 +201,26 @@ func seenLicense(list ...license.Detail) area.Seen {
 				open++
 			}
 		}
-		seen.Facts = append(seen.Facts, area.Fact{Name: "Status" + of, Value: d.Status.String()}, area.Fact{Name: "Tier" + of, Value: strconv.Itoa(d.Tier)},
-			area.Fact{Name: "Hold" + of, Value: d.Held.String()}, area.Fact{Name: "Number of the owner" + of, Value: strconv.FormatInt(d.OwnerID, 10)},
-			area.Fact{Name: "Purchases" + of, Value: strconv.Itoa(len(d.Links))}, area.Fact{Name: "Purchases that are not refunded" + of, Value: strconv.Itoa(open)})
+		seen.Facts = append(
+			seen.Facts,
+			area.Fact{Name: "Status" + of, Value: d.Status.String()},
+			area.Fact{Name: "Tier" + of, Value: strconv.Itoa(d.Tier)},
+			area.Fact{
+				Name:  "Hold" + of,
+				Value: d.Held.String(),
+			},
+			area.Fact{Name: "Number of the owner" + of, Value: strconv.FormatInt(d.OwnerID, 10)},
+			area.Fact{
+				Name:  "Purchases" + of,
+				Value: strconv.Itoa(len(d.Links)),
+			},
+			area.Fact{Name: "Purchases that are not refunded" + of, Value: strconv.Itoa(open)},
+		)
 	}
 	return seen
 }
 
-// versions are those that an act requires.
+// versions returns the versions that an act requires.
 func versions(list ...license.Detail) map[string]string {
 	seen := make(map[string]string, len(list))
 	for _, d := range list {
@@ -184,7 +229,7 @@ func versions(list ...license.Detail) map[string]string {
 	return seen
 }
 
-// effects says what an act does to licenses.
+// effects describes the effects of an act on licenses.
 func effects(list []license.Effect) []string {
 	var says []string
 	for _, e := range list {
@@ -192,7 +237,8 @@ func effects(list []license.Effect) []string {
 		if len(list) > 1 {
 			of = "License " + e.Before.Key[len(e.Before.Key)-4:]
 		}
-		now, then := state(e.Before), state(e.After)
+		now := state(e.Before)
+		then := state(e.After)
 		if now == then {
 			says = append(says, fmt.Sprintf("%s stays %s. The partner is not told anything.", of, now))
 		} else {
@@ -207,8 +253,8 @@ func effects(list []license.Effect) []string {
 
 func state(l license.License) string { return fmt.Sprintf("%s, tier %d", l.Status, l.Tier) }
 
-// actPage is the page of an act as the license is now. The values are those of the form
-// that was sent, if one was.
+// actPage builds the page of an act for the current license, with the values of the submitted form,
+// if any.
 func (l *Licenses) actPage(r *http.Request, v *Visit, a licenseAct) (ui.Confirm, license.Detail, error) {
 	d, err := l.Licenses.Inspect(r.Context(), r.PathValue("license"))
 	if err != nil {
@@ -217,7 +263,11 @@ func (l *Licenses) actPage(r *http.Request, v *Visit, a licenseAct) (ui.Confirm,
 	call := l.call("The same by API", http.MethodPost, "/operator/v1/licenses/"+d.Key+"/"+a.name)
 	view := ui.Confirm{
 		Heading: a.heading, Says: []string{fmt.Sprintf("License %s is %s.", d.Key, state(d.License))}, Cancel: v.Path(licensesPath+"/%s", d.Key),
-		Action: v.Path(licensesPath+"/%s/%s", d.Key, a.name), Button: a.button, Hidden: []ui.Param{seenLicense(d).Param()}, Call: &call,
+		Action: v.Path(
+			licensesPath+"/%s/%s",
+			d.Key,
+			a.name,
+		), Button: a.button, Hidden: []ui.Param{seenLicense(d).Param()}, Call: &call,
 	}
 	if a.fields != nil {
 		if view.Fields, err = a.fields(l, r, d); err != nil {
@@ -230,15 +280,25 @@ func (l *Licenses) actPage(r *http.Request, v *Visit, a licenseAct) (ui.Confirm,
 		}
 	}
 	if why := a.why(d); why != "" {
-		view.Action, view.Fields = "", nil
+		view.Action = ""
+		view.Fields = nil
 		return view, d, fault.New(fault.Conflict, license.CodeLicenseChanged, "This cannot be done now. %s", why)
 	}
 	return view, d, nil
 }
 
-// preview adds what the act would do.
-func (l *Licenses) preview(r *http.Request, v *Visit, a licenseAct, view *ui.Confirm, d license.Detail, value func(string) string) error {
-	list, err := l.Licenses.Preview(func(dry *license.Registry) error { return a.do(r.Context(), dry, v.Actor(), d.Key, value) })
+// preview adds the effects of the act.
+func (l *Licenses) preview(
+	r *http.Request,
+	v *Visit,
+	a licenseAct,
+	view *ui.Confirm,
+	d license.Detail,
+	value func(string) string,
+) error {
+	list, err := l.Licenses.Preview(
+		func(dry *license.Store) error { return a.do(r.Context(), dry, v.Actor(), d.Key, value) },
+	)
 	if err != nil {
 		return err
 	}
@@ -250,7 +310,8 @@ func (l *Licenses) askAct(a licenseAct) Serve {
 	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
 		view, d, err := l.actPage(r, v, a)
 		if err == nil && a.first {
-			view.Says, view.Button = append(view.Says, a.says...), ui.Button{Label: "See what will happen", Busy: "Looking…"}
+			view.Says = append(view.Says, a.says...)
+			view.Button = ui.Button{Label: "See what will happen", Busy: "Looking…"}
 		} else if err == nil {
 			err = l.preview(r, v, a, &view, d, fieldValue(view))
 		}
@@ -258,21 +319,24 @@ func (l *Licenses) askAct(a licenseAct) Serve {
 	}
 }
 
-// ask shows the page of an act. One that cannot be done now says why, and has no form.
+// ask shows the page of an act. If the act is not possible now, the page gives the reason and has
+// no form.
 func (s *Shell) ask(w http.ResponseWriter, r *http.Request, v *Visit, view ui.Confirm, err error) error {
 	f := fault.Of(err)
 	switch {
 	case err == nil:
 	case f != nil && f.Kind == fault.Conflict:
 		view.Refuse(err)
-		view.Action, view.Fields, view.Hidden = "", nil, nil
+		view.Action = ""
+		view.Fields = nil
+		view.Hidden = nil
 	default:
 		return s.area.Refuse(w, r, v, view, err)
 	}
 	return s.area.Confirm(w, r, v, http.StatusOK, view)
 }
 
-// fieldValue reads the values of a form as they are shown.
+// fieldValue reads the values of a form as shown.
 func fieldValue(view ui.Confirm) func(string) string {
 	return func(name string) string {
 		for _, f := range view.Fields {
@@ -284,7 +348,7 @@ func fieldValue(view ui.Confirm) func(string) string {
 	}
 }
 
-// confirmed is the hidden field of a form whose preview was shown.
+// confirmed is the hidden field of a form that had a preview.
 const confirmed = "confirmed"
 
 func (l *Licenses) doAct(a licenseAct) Serve {
@@ -309,8 +373,15 @@ func (l *Licenses) doAct(a licenseAct) Serve {
 	}
 }
 
-// second shows what an act would do with what was typed, and asks for it.
-func (l *Licenses) second(w http.ResponseWriter, r *http.Request, v *Visit, a licenseAct, view ui.Confirm, d license.Detail) error {
+// second shows the effects of an act with the typed values, and asks to confirm.
+func (l *Licenses) second(
+	w http.ResponseWriter,
+	r *http.Request,
+	v *Visit,
+	a licenseAct,
+	view ui.Confirm,
+	d license.Detail,
+) error {
 	if err := l.preview(r, v, a, &view, d, fieldValue(view)); err != nil {
 		view.Button = ui.Button{Label: "See what will happen", Busy: "Looking…"}
 		return l.area.Refuse(w, r, v, view, err)
@@ -319,6 +390,7 @@ func (l *Licenses) second(w http.ResponseWriter, r *http.Request, v *Visit, a li
 		view.Says = append(view.Says, f.Label+": "+dash(f.Value))
 		view.Hidden = append(view.Hidden, ui.Param{Name: f.Name, Value: f.Value})
 	}
-	view.Fields, view.Hidden = nil, append(view.Hidden, ui.Param{Name: confirmed, Value: "yes"})
+	view.Fields = nil
+	view.Hidden = append(view.Hidden, ui.Param{Name: confirmed, Value: "yes"})
 	return l.area.Confirm(w, r, v, http.StatusOK, view)
 }

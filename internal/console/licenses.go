@@ -22,15 +22,15 @@ import (
 	"claviger/internal/webhook"
 )
 
-// Licenses is the pages about licenses, purchases and refunds, and the acts on them.
+// Licenses serves the pages about licenses, purchases and refunds, and their acts.
 type Licenses struct {
 	section
-	Accounts *account.Book
-	Partners *partner.Registry
-	Licenses *license.Registry
+	Accounts *account.Store
+	Partners *partner.Store
+	Licenses *license.Store
 	Webhooks *webhook.Outbox
-	Support  *support.Desk
-	Payments *payment.Book
+	Support  *support.Store
+	Payments *payment.Store
 }
 
 const (
@@ -58,12 +58,16 @@ func (l *Licenses) table() []Route {
 		row(Act, refundPath+"/reverse", account.Sell, l.reverse),
 	}
 	for _, a := range licenseActs {
-		rows = append(rows, row(Page, licensePath+"/"+a.name, a.scope, l.askAct(a)), row(Act, licensePath+"/"+a.name, a.scope, l.doAct(a)))
+		rows = append(
+			rows,
+			row(Page, licensePath+"/"+a.name, a.scope, l.askAct(a)),
+			row(Act, licensePath+"/"+a.name, a.scope, l.doAct(a)),
+		)
 	}
 	return append(rows, l.paymentTable()...)
 }
 
-// ownerID reads a person's address of the query. nobody says that no one has it.
+// ownerID reads the email address of the query. nobody reports that no account has it.
 func (l *Licenses) ownerID(r *http.Request) (id int64, email string, nobody bool, err error) {
 	if email = storable(strings.TrimSpace(r.URL.Query().Get("email"))); email == "" {
 		return 0, "", false, nil
@@ -75,7 +79,7 @@ func (l *Licenses) ownerID(r *http.Request) (id int64, email string, nobody bool
 	return list[0].ID, email, false, nil
 }
 
-// number reads an optional whole number of the query.
+// number reads an optional integer of the query.
 func number(r *http.Request, form *ui.Form, name string) int64 {
 	s := strings.TrimSpace(r.URL.Query().Get(name))
 	if s == "" {
@@ -88,7 +92,7 @@ func number(r *http.Request, form *ui.Form, name string) int64 {
 	return n
 }
 
-// span reads the times of the query into the fields of the form.
+// span reads the times of the query into the form's fields.
 func span(r *http.Request, form *ui.Form) (from, to time.Time) {
 	for i, field := range form.Fields {
 		if field.Type != "datetime-local" {
@@ -108,7 +112,7 @@ func span(r *http.Request, form *ui.Form) (from, to time.Time) {
 	return from, to
 }
 
-// licenseFilters is the form of the list of licenses, with what was typed.
+// licenseFilters returns the form of the list of licenses, with the typed values.
 func licenseFilters(r *http.Request) ui.Form {
 	q := r.URL.Query()
 	statuses := []ui.Option{{Value: "", Label: "All"}}
@@ -126,11 +130,16 @@ func licenseFilters(r *http.Request) ui.Form {
 	}}
 }
 
-// licenseFilter reads which licenses the address means. nobody says that no one has the
-// email address.
-func (l *Licenses) licenseFilter(r *http.Request) (f license.FindAny, form ui.Form, email string, nobody bool, err error) {
+// licenseFilter reads the filter of the query. nobody reports that no account has the email
+// address.
+func (l *Licenses) licenseFilter(
+	r *http.Request,
+) (f license.FindAny, form ui.Form, email string, nobody bool, err error) {
 	form = licenseFilters(r)
-	f = license.FindAny{Find: license.Find{Key: storable(r.URL.Query().Get("key"))}, PartnerID: number(r, &form, "partner_id")}
+	f = license.FindAny{
+		Find:      license.Find{Key: storable(r.URL.Query().Get("key"))},
+		PartnerID: number(r, &form, "partner_id"),
+	}
 	f.Tier = int(number(r, &form, "tier"))
 	f.From, f.To = span(r, &form)
 	if f.Status, err = event.ParseStatus(r.URL.Query().Get("license_status")); err != nil {
@@ -158,18 +167,33 @@ func (l *Licenses) licenses(w http.ResponseWriter, r *http.Request, v *Visit) er
 	return l.showList(w, r, v, listView{
 		Heading: "Licenses", Lead: "The licenses of all partners, newest first.", Form: form,
 		Results: ui.Results{
-			Filters: ui.Filters{Label: "Search licenses", URL: v.Path(licensesPath)}, Table: licensesTable(v, found.Licenses, names),
+			Filters: ui.Filters{
+				Label: "Search licenses",
+				URL:   v.Path(licensesPath),
+			}, Table: licensesTable(v, found.Licenses, names),
 			Pager: pager(r, "Pages of licenses", found.Next), SearchedTo: found.SearchedTo,
 			Nothing: ui.Empty{Title: "No license was sold yet", Text: "Licenses appear with the first purchase."},
 		},
 		Acts: l.bulkActs(r, v, bulk.Licenses), Export: exportURL(r, v, export.Licenses),
-		Curl: l.call("The same by API", http.MethodGet, "/operator/v1/licenses/search", ui.Param{Name: "key", Value: f.Key}, ui.Param{Name: "email", Value: email},
-			ui.Param{Name: "partner_id", Value: orNil(f.PartnerID)}, ui.Param{Name: "status", Value: f.Status.String()}, ui.Param{Name: "tier", Value: orNil(int64(f.Tier))},
-			ui.Param{Name: "from", Value: f.From}, ui.Param{Name: "to", Value: f.To}),
+		Curl: l.call(
+			"The same by API",
+			http.MethodGet,
+			"/operator/v1/licenses/search",
+			ui.Param{Name: "key", Value: f.Key},
+			ui.Param{Name: "email", Value: email},
+			ui.Param{
+				Name:  "partner_id",
+				Value: orNil(f.PartnerID),
+			},
+			ui.Param{Name: "status", Value: f.Status.String()},
+			ui.Param{Name: "tier", Value: orNil(int64(f.Tier))},
+			ui.Param{Name: "from", Value: f.From},
+			ui.Param{Name: "to", Value: f.To},
+		),
 	})
 }
 
-// orNil is a number of a call; none for 0.
+// orNil returns nil for 0, to leave a number out of a call.
 func orNil(n int64) any {
 	if n == 0 {
 		return nil
@@ -177,7 +201,7 @@ func orNil(n int64) any {
 	return n
 }
 
-// licenseView is the case of a license.
+// licenseView is the page of a license.
 type licenseView struct {
 	*support.Case
 	Status    string
@@ -193,8 +217,8 @@ type licenseView struct {
 	Curl      ui.Curl
 }
 
-// license shows what happened to a license, why it is in its state, what the partner's
-// server said, and what the person may do.
+// license shows a license: its history, the reasons for its status, the last webhook and the
+// possible acts.
 func (l *Licenses) license(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	c, err := l.Support.Case(r.Context(), r.PathValue("license"))
 	if err != nil {
@@ -204,8 +228,15 @@ func (l *Licenses) license(w http.ResponseWriter, r *http.Request, v *Visit) err
 	view := licenseView{
 		Case: &c, Status: c.License.Status.String(), OwnerName: "Nobody has claimed it yet",
 		Partner: factView{"Application", ui.Cell{Text: c.Partner.Name, URL: l.partnerURL(v, c.Partner.ID)}},
-		Chain:   chainTable(v, c.License), Refunds: refundsTable(v, c.License.Refunds), Timeline: timelineOf(v, "What happened, newest first", c.Entries),
-		Acts: append(l.acts(v, c.License), sendAct(v, c)), Reply: ui.Code{Label: "text for the reply", Text: c.Text()}, TextURL: v.Path(licensesPath+"/%s/text", key),
+		Chain: chainTable(
+			v,
+			c.License,
+		), Refunds: refundsTable(v, c.License.Refunds),
+		Timeline: timelineOf(v, "What happened, newest first", c.Entries),
+		Acts: append(
+			l.acts(v, c.License),
+			sendAct(v, c),
+		), Reply: ui.Code{Label: "text for the reply", Text: c.Text()}, TextURL: v.Path(licensesPath+"/%s/text", key),
 		Curl: l.call("The same by API", http.MethodGet, "/operator/v1/licenses/"+key+"/timeline"),
 	}
 	switch {
@@ -217,20 +248,23 @@ func (l *Licenses) license(w http.ResponseWriter, r *http.Request, v *Visit) err
 	return l.render(w, r, v, "license", ui.View{Title: "License " + key[len(key)-4:], Data: view})
 }
 
-// sendAct leads to sending the newest event again.
+// sendAct returns the link that resends the newest event.
 func sendAct(v *Visit, c support.Case) choice {
 	if !v.May(account.Support) {
 		return choice{Label: "Send the newest event again", Why: "Needs the role support or admin."}
 	}
 	for _, e := range c.Entries {
 		if e.Kind == support.Event {
-			return choice{Label: "Send the newest event again…", URL: v.Path(licensesPath+"/%s/events/%d/send", c.License.Key, e.EventID)}
+			return choice{
+				Label: "Send the newest event again…",
+				URL:   v.Path(licensesPath+"/%s/events/%d/send", c.License.Key, e.EventID),
+			}
 		}
 	}
 	return choice{Label: "Send the newest event again", Why: "There is none."}
 }
 
-// text is the case as plain text, for a reply.
+// text serves the case as plain text, for a reply.
 func (l *Licenses) text(w http.ResponseWriter, r *http.Request, _ *Visit) error {
 	c, err := l.Support.Case(r.Context(), r.PathValue("license"))
 	if err != nil {
@@ -243,21 +277,41 @@ func (l *Licenses) text(w http.ResponseWriter, r *http.Request, _ *Visit) error 
 	return err
 }
 
-// chainTable lists the purchases of a license, the first first.
+// chainTable lists the purchases of a license, oldest first.
 func chainTable(v *Visit, d license.Detail) ui.Table {
 	t := ui.Table{
 		ID: "chain", Caption: "What was paid for it", Cards: true,
-		Columns: []ui.Column{{Label: "Purchase"}, {Label: "What"}, {Label: "Amount", Number: true}, {Label: "Reference", Wrap: true}, {Label: "Time"}, {Label: "State"}},
+		Columns: []ui.Column{
+			{Label: "Purchase"},
+			{Label: "What"},
+			{Label: "Amount", Number: true},
+			{Label: "Reference", Wrap: true},
+			{Label: "Time"},
+			{Label: "State"},
+		},
 	}
 	for _, k := range d.Links {
-		what, state := saleWords(&k.Sale), ui.Cell{Text: "paid"}
+		what := saleWords(&k.Sale)
+		state := ui.Cell{Text: "paid"}
 		switch {
 		case !k.Open():
-			state = ui.Cell{Text: fmt.Sprintf("refunded (refund %d)", k.Refund.ID), URL: v.Path(refundsPath+"/%d", k.Refund.ID)}
+			state = ui.Cell{
+				Text: fmt.Sprintf("refunded (refund %d)", k.Refund.ID),
+				URL:  v.Path(refundsPath+"/%d", k.Refund.ID),
+			}
 		case k.Refundable && v.May(account.Sell):
-			state.Acts = ui.Links(ui.RowLink{Label: "Refund…", Of: "purchase " + strconv.FormatInt(k.Sale.ID, 10), URL: v.Path(licensesPath+"/%s/refund?purchase=%d", d.Key, k.Sale.ID)})
+			state.Acts = ui.Links(
+				ui.RowLink{
+					Label: "Refund…",
+					Of:    "purchase " + strconv.FormatInt(k.Sale.ID, 10),
+					URL:   v.Path(licensesPath+"/%s/refund?purchase=%d", d.Key, k.Sale.ID),
+				},
+			)
 		case !k.Refundable:
-			state.Note = "a later one stands; refund that first"
+			state.Note = "a later one is open; refund that first"
+		}
+		if k.Open() && !k.Stands {
+			state.Text = "paid, but not enough is left for this plan"
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("purchase-%d", k.Sale.ID), Cells: []ui.Cell{
 			{Text: fmt.Sprintf("Purchase %d", k.Sale.ID), URL: v.Path(purchasesPath+"/%d", k.Sale.ID)},
@@ -271,7 +325,7 @@ func chainTable(v *Visit, d license.Detail) ui.Table {
 	return t
 }
 
-// timelineOf shows entries of a timeline.
+// timelineOf converts the entries of a timeline.
 func timelineOf(v *Visit, label string, entries []support.Entry) ui.Timeline {
 	t := ui.Timeline{Label: label}
 	for _, e := range entries {

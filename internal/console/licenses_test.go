@@ -17,7 +17,7 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// lastAct is the newest audit entry about a subject.
+// lastAct returns the newest audit entry about a subject.
 func (h *harness) lastAct(subject string) audit.Entry {
 	h.Helper()
 	list, _, err := h.Audit.List(h.Context(), audit.Filter{Subject: subject}, paging.First())
@@ -55,8 +55,8 @@ func send(b *pagetest.Browser, page *pagetest.Page, pairs ...string) *pagetest.P
 	return b.Follow(b.Press(page, label, pairs...))
 }
 
-// TestSearchLeadsToThePage: each kind of key leads straight to its page; what is not
-// unique is listed by kind; nothing found says what was looked for and how.
+// TestSearchLeadsToThePage: each kind of key leads straight to its page; ambiguous texts list
+// matches by kind; without a match the page names the kinds that were searched.
 func TestSearchLeadsToThePage(t *testing.T) {
 	h := start(t)
 	s := h.sold()
@@ -77,8 +77,8 @@ func TestSearchLeadsToThePage(t *testing.T) {
 	want(t, b.Get(path("/search?q=%%00")), 400, "one line")
 }
 
-// TestImportedLicense: the page of a license that was brought in names the day of its sale,
-// and not the import as a purchase.
+// TestImportedLicense: the page of an imported license shows the day of its sale, and no purchase
+// for the import.
 func TestImportedLicense(t *testing.T) {
 	h := start(t)
 	const key = "3f2c1b4e-8a6d-4c7f-9b0e-000000000001"
@@ -93,8 +93,8 @@ func TestImportedLicense(t *testing.T) {
 	}
 }
 
-// TestHoldAndReinstate: the page says what will happen, the act is done once and audited
-// with the person, and the other role is refused.
+// TestHoldAndReinstate: the page shows the effects, the act is done once and audited with the
+// person, and other roles are refused.
 func TestHoldAndReinstate(t *testing.T) {
 	h := start(t)
 	key := h.sold().Licenses[0].Key
@@ -120,8 +120,7 @@ func TestHoldAndReinstate(t *testing.T) {
 	want(t, h.as(sales).Get(path("/licenses/%s", key)), 200, "Needs the role support or admin.")
 }
 
-// TestRefundByLink: a link of the chain is refunded, with what will happen said before;
-// the refund is reversed.
+// TestRefundByLink: a link of the chain is refunded after a preview; the refund is reversed.
 func TestRefundByLink(t *testing.T) {
 	h := start(t)
 	s := h.sold()
@@ -131,7 +130,7 @@ func TestRefundByLink(t *testing.T) {
 	d, err := h.Licenses.Inspect(t.Context(), key)
 	h.Must(err)
 	b := h.as(sales)
-	want(t, b.Get(path("/licenses/%s", key)), 200, "a later one stands; refund that first", "plan change to tier 3")
+	want(t, b.Get(path("/licenses/%s", key)), 200, "a later one is open; refund that first", "plan change to tier 3")
 	want(t, b.Get(path("/licenses/%s/refund?purchase=%d", key, s.ID)), 200, "A later plan change of license")
 	ask := b.Get(path("/licenses/%s/refund?purchase=%d", key, d.Links[1].Sale.ID))
 	want(t, ask, 200, "The license is inactive, tier 3 and becomes inactive, tier 1.", "reason refunded", "moves no money")
@@ -163,8 +162,8 @@ func mustInspect(h *harness, key string) license.Detail {
 	return d
 }
 
-// TestTransferAndPlanAskTwice: what was typed is shown with what it will do before it is
-// done; a mistake is said at its field and changes nothing.
+// TestTransferAndPlanAskTwice: a preview with the typed values comes before the act; a mistake is
+// reported at its field and changes nothing.
 func TestTransferAndPlanAskTwice(t *testing.T) {
 	h := start(t)
 	key := h.sold().Licenses[0].Key
@@ -190,8 +189,8 @@ func TestTransferAndPlanAskTwice(t *testing.T) {
 	}
 }
 
-// TestTwoPeopleAtOnce: a form that was shown before somebody else changed the license is
-// refused with what changed, and does nothing.
+// TestTwoPeopleAtOnce: a form that was shown before someone else changed the license is refused
+// with the changes, and does nothing.
 func TestTwoPeopleAtOnce(t *testing.T) {
 	h := start(t)
 	key := h.sold().Licenses[0].Key
@@ -205,14 +204,14 @@ func TestTwoPeopleAtOnce(t *testing.T) {
 			t.Errorf("%s did something: %+v", act, after)
 		}
 	}
-	// A form that does not say what it showed is refused, too.
+	// A form without a seen field is refused, too.
 	want(t, h.as(admin).Post(path("/licenses/%s/hold", key), "reason", "held"), 400, "Nothing was changed.")
 	if mustInspect(h, key).Held != 0 {
 		t.Error("a form without what it showed held the license")
 	}
 }
 
-// TestCaseAsText: the case is plain text at an address of its own, and names nobody.
+// TestCaseAsText: the case is plain text at its own URL, without personal data.
 func TestCaseAsText(t *testing.T) {
 	h := start(t)
 	key := h.sold().Licenses[0].Key
@@ -226,7 +225,7 @@ func TestCaseAsText(t *testing.T) {
 	}
 }
 
-// TestPeople: a person's page, the sign-in link by role, and the erasure with what goes.
+// TestPeople: a person's page, the sign-in link by role, and the erasure with its consequences.
 func TestPeople(t *testing.T) {
 	h := start(t)
 	s := h.sold()
@@ -236,12 +235,14 @@ func TestPeople(t *testing.T) {
 	want(t, send(h.as(support), h.as(support).Get(path("/people/%d/link", s.UserID))), 200, "sign-in", "not shown again")
 	for _, who := range []string{member, viewer} {
 		u := h.User(who)
-		want(t, h.as(support).Get(path("/people/%d/link", u.ID)), 403, "needs the role admin")
-		want(t, h.as(support).Post(path("/people/%d/link", u.ID)), 403, "needs the role admin")
-		if act := h.lastAct(fmt.Sprintf("user:%d", u.ID)); act.Action == "user.link" {
-			t.Errorf("support made a link for %s", who)
+		for _, by := range []string{support, admin} { // neither has a second factor
+			want(t, h.as(by).Get(path("/people/%d/link", u.ID)), 403, "Only an admin with a second factor")
+			want(t, h.as(by).Post(path("/people/%d/link", u.ID)), 403, "Only an admin with a second factor")
+			want(t, h.as(by).Get(path("/people/%d", u.ID)), 200, "Only an admin with a second factor")
+			if act := h.lastAct(fmt.Sprintf("user:%d", u.ID)); act.Action == "user.link" {
+				t.Errorf("%s made a link for %s", by, who)
+			}
 		}
-		want(t, send(h.as(admin), h.as(admin).Get(path("/people/%d/link", u.ID))), 200, "sign-in")
 	}
 	ask := h.as(admin).Get(path("/people/%d/erase", s.UserID))
 	want(t, ask, 200, "Licenses of the person: 1. Of these, 1 stop working")
@@ -254,7 +255,7 @@ func TestPeople(t *testing.T) {
 	}
 }
 
-// TestListsPageByKey: filters are in the address, and the next page goes on from there.
+// TestListsPageByKey: filters are in the URL, and the next page keeps them.
 func TestListsPageByKey(t *testing.T) {
 	h := start(t)
 	for range 51 {
@@ -285,5 +286,6 @@ func TestListsPageByKey(t *testing.T) {
 	want(t, b.Get(path("/licenses?key=xyz")), 400, "license key")
 	want(t, b.Get(path("/licenses?license_status=gone")), 400)
 	h.Buy(license.Purchase{PartnerID: h.tide.ID, Tier: 1, ExternalID: "for-nothing"})
-	want(t, b.Get(path("/purchases?external_id=for-nothing")), 200, "license of tier 1 – for-nothing") // no amount is not one of 0.00
+	// A missing amount is not shown as 0.00.
+	want(t, b.Get(path("/purchases?external_id=for-nothing")), 200, "license of tier 1 – for-nothing")
 }

@@ -2,50 +2,61 @@ package console
 
 import (
 	"log/slog"
-	"net/http"
 
+	"claviger/internal/account"
 	"claviger/internal/area"
 	"claviger/internal/audit"
+	"claviger/internal/bulk"
+	"claviger/internal/export"
 	"claviger/internal/live"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
-	"claviger/internal/replay"
+	"claviger/internal/redelivery"
 	"claviger/internal/webhook"
 	"claviger/internal/webhook/history"
 )
 
-// Live is what tells open pages that something has happened.
+// Live notifies open pages of changes.
 type Live struct {
-	attempts   *live.Feed[history.Fresh] // of all partners
-	deliveries *live.Versions            // by event
-	recoveries *live.Versions
-	partners   *live.Versions
+	attempts     *live.Feed[history.Fresh] // of all partners
+	deliveries   *live.Versions            // by event
+	redeliveries *live.Versions
+	partners     *live.Versions
 }
 
-// NewLive makes what the pages are told by.
-func NewLive(events history.Reader, jobs *replay.Jobs, profiles *profile.Book, partners *partner.Registry, endpoints *webhook.Outbox, log *slog.Logger) *Live {
+// NewLive returns the notifiers of the pages.
+func NewLive(
+	events history.Reader,
+	jobs *redelivery.Store,
+	profiles *profile.Store,
+	partners *partner.Store,
+	endpoints *webhook.Outbox,
+	log *slog.Logger,
+) *Live {
 	return &Live{
-		attempts:   area.Attempts(events, false, log),
-		deliveries: area.Versions(log, events.Versions),
-		recoveries: area.Versions(log, jobs.Versions),
-		partners:   area.Versions(log, profiles.Versions, partners.CredentialVersions, endpoints.EndpointVersions),
+		attempts:     area.Attempts(events, false, log),
+		deliveries:   area.Versions(log, events.Versions),
+		redeliveries: area.Versions(log, jobs.Versions),
+		partners:     area.Versions(log, profiles.Versions, partners.CredentialVersions, endpoints.EndpointVersions),
 	}
 }
 
-// find finds what a page is about.
-type find = func(r *http.Request, v *Visit) (area.Shown, error)
-
-// shows serves a page about one thing.
-func (s *Shell) shows(find find) Serve {
-	return func(w http.ResponseWriter, r *http.Request, v *Visit) error { return s.area.Shows(w, r, v, find) }
+// RightsLive notifies open pages when a role changes or a session ends.
+func RightsLive(accounts *account.Store, log *slog.Logger) *live.Versions {
+	return area.Versions(log, accounts.AccessVersions)
 }
 
-// tells serves the stream of such a page.
-func (s *Shell) tells(find find) Serve {
-	return func(w http.ResponseWriter, r *http.Request, v *Visit) error { return s.area.Tells(w, r, v, find) }
+// ExportsLive notifies open pages about exports.
+func ExportsLive(exports *export.Exporter, log *slog.Logger) *live.Versions {
+	return area.Versions(log, exports.Versions)
 }
 
-// senderName says who had something sent.
+// BulkLive notifies open pages about bulk jobs.
+func BulkLive(jobs *bulk.Store, log *slog.Logger) *live.Versions {
+	return area.Versions(log, jobs.Versions)
+}
+
+// senderName returns a function that names the sender of a delivery.
 func senderName(names map[int64]string) func(by audit.Actor) string {
 	return func(by audit.Actor) string {
 		switch by.Kind {

@@ -19,7 +19,7 @@ import (
 
 const mailPath = mailsPath + "/{mail}"
 
-// mails lists the mails that failed: those that were given up, or are tried again.
+// mails lists failed emails: those given up, or those still retried.
 func (d *Delivery) mails(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	q := r.URL.Query()
 	waiting := q.Get("state") == "waiting"
@@ -45,7 +45,8 @@ func (d *Delivery) mails(w http.ResponseWriter, r *http.Request, v *Visit) error
 	}
 	if len(list) > rowsPerPage {
 		list = list[:rowsPerPage]
-		if view.Results.Pager = (ui.Pager{Label: "Pages of mails", Showing: "The next 50 that are due"}); !waiting {
+		view.Results.Pager = (ui.Pager{Label: "Pages of mails", Showing: "The next 50 that are due"})
+		if !waiting {
 			view.Results.Pager = ui.Pager{Label: "Pages of mails", Next: area.WithParam(r, "before", strconv.FormatInt(list[rowsPerPage-1].ID, 10))}
 		}
 	}
@@ -71,7 +72,7 @@ func (d *Delivery) mails(w http.ResponseWriter, r *http.Request, v *Visit) error
 	return d.render(w, r, v, "records", ui.View{Title: "Mails", Data: view})
 }
 
-// stateOf is the state of a mail as a badge says it.
+// stateOf returns the badge of an email's state.
 func stateOf(m mail.Failed) string {
 	if m.State == mail.GivenUp {
 		return "given_up"
@@ -79,19 +80,19 @@ func stateOf(m mail.Failed) string {
 	return m.State.String()
 }
 
-// mailView is one mail that failed.
+// mailView is the page of a failed email.
 type mailView struct {
 	mail.Failed
 	Badge   string
 	Hidden  []ui.Param
-	Send    string // where the form is sent, "" if it cannot be
+	Send    string // target of the form, "" if it cannot be sent
 	Dismiss string
-	Instead string // what to do where it cannot be sent again
+	Instead string // advice if it cannot be sent again
 	Problem ui.Form
 	Call    ui.Curl
 }
 
-// seenMail is what a page showed of a mail.
+// seenMail returns the state of an email that a page showed.
 func seenMail(m mail.Failed) area.Seen {
 	return area.Seen{
 		Version: strconv.Itoa(m.Attempts) + " " + m.State.String(),
@@ -99,7 +100,7 @@ func seenMail(m mail.Failed) area.Seen {
 	}
 }
 
-// mailOf reads the mail of a path and makes its page.
+// mailOf reads the email of the path and builds its page.
 func (d *Delivery) mailOf(r *http.Request, v *Visit) (mailView, error) {
 	m, err := mail.Get(r.Context(), d.DB, area.ID(r, "mail"))
 	if err != nil {
@@ -120,7 +121,7 @@ func (d *Delivery) mailOf(r *http.Request, v *Visit) (mailView, error) {
 	return view, nil
 }
 
-// mail shows one mail that failed.
+// mail shows a failed email.
 func (d *Delivery) mail(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	view, err := d.mailOf(r, v)
 	if err != nil {
@@ -129,17 +130,17 @@ func (d *Delivery) mail(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	return d.render(w, r, v, "mail", ui.View{Title: fmt.Sprintf("Mail %d", view.ID), Data: view})
 }
 
-// sendMail sends a mail again.
+// sendMail resends an email.
 func (d *Delivery) sendMail(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	return d.onMail(w, r, v, "The mail is sent again. If it fails, it comes back here.", d.Mail.SendAgain)
 }
 
-// dismissMail says that somebody has seen to a mail.
+// dismissMail marks a failed email as handled.
 func (d *Delivery) dismissMail(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	return d.onMail(w, r, v, "The mail is dismissed.", d.Mail.Dismiss)
 }
 
-// onMail does an act on a mail, if it is what the page showed.
+// onMail acts on an email if it is unchanged since the page showed it.
 func (d *Delivery) onMail(w http.ResponseWriter, r *http.Request, v *Visit, did string,
 	act func(ctx context.Context, db *sqldb.DB, by audit.Actor, id int64, now time.Time) error,
 ) error {

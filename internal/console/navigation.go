@@ -2,7 +2,7 @@ package console
 
 import "claviger/internal/area"
 
-// The pages that the navigation leads to.
+// Paths of the pages in the navigation.
 const (
 	todayPath      = ""
 	searchPath     = "/search"
@@ -21,12 +21,13 @@ const (
 	tokensPath     = "/tokens"
 	keysPath       = "/keys"
 	jobsPath       = "/jobs"
+	nodesPath      = "/nodes"
 	settingsPath   = "/settings"
 	teamPath       = "/team"
 )
 
-// navigation lists the pages that the console leads to, in this order. An entry is shown
-// if the table has its page and the person's role may see it.
+// navigation lists the pages of the console in order. An entry is shown if the table has its page
+// and the person's role may see it.
 var navigation = []area.Entry{
 	{Label: "Today", Path: todayPath},
 	{Label: "Search", Path: searchPath},
@@ -36,7 +37,7 @@ var navigation = []area.Entry{
 	{Group: "Customers", Label: "Purchases", Path: purchasesPath},
 	{Group: "Customers", Label: "Payments", Path: paymentsPath},
 	{Group: "Delivery", Label: "Deliveries", Path: deliveriesPath},
-	{Group: "Delivery", Label: "Outages", Path: outagesPath, Also: recoverPath},
+	{Group: "Delivery", Label: "Outages", Path: outagesPath, Also: redeliverPath},
 	{Group: "Delivery", Label: "Mails", Path: mailsPath},
 	{Group: "Reports", Label: "Numbers", Path: numbersPath},
 	{Group: "Reports", Label: "Exports", Path: exportsPath},
@@ -45,6 +46,7 @@ var navigation = []area.Entry{
 	{Group: "System", Label: "Tokens", Path: tokensPath},
 	{Group: "System", Label: "Signing keys", Path: keysPath},
 	{Group: "System", Label: "Jobs", Path: jobsPath},
+	{Group: "System", Label: "Nodes", Path: nodesPath},
 	{Group: "System", Label: "Settings", Path: settingsPath},
 	{Group: "System", Label: "Team", Path: teamPath},
 }

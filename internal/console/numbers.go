@@ -19,30 +19,29 @@ import (
 	"claviger/internal/ui"
 )
 
-// Reports is the pages with numbers, and with whole lists as files.
+// Reports serves the pages with figures, and the exports of whole lists.
 type Reports struct {
 	section
-	Stats    *stats.Book
-	Partners *partner.Registry
+	Stats    *stats.Store
+	Partners *partner.Store
 	Exports  *export.Exporter
 	Live     *live.Versions // of Exports.Versions
 }
 
 func (p *Reports) table() []Route {
-	return append([]Route{row(Page, numbersPath, account.Read, p.numbers)}, p.exportRoutes()...)
+	return append(p.exportPages().Routes(changes(account.Read)), row(Page, numbersPath, account.Read, p.numbers))
 }
 
-// numbersSpans are the days that the page can show, by the parameter days. The second is
-// shown if none is chosen.
+// numbersSpans are the possible values of the parameter days. The second is the default.
 var numbersSpans = []int{7, 30, 90, 365}
 
-// sellersPerPage is how many partners the table of the page has.
+// sellersPerPage is the number of partners per page of the table.
 const sellersPerPage = 50
 
-// numbersView is the page with what was sold.
+// numbersView is the page with sales figures.
 type numbersView struct {
-	Of       string // whose numbers they are
-	All      string // where those of all partners are; "" on that page
+	Of       string // the partner, or all
+	All      string // the page for all partners; "" on that page
 	Form     ui.Form
 	Filters  ui.Filters
 	Tabs     ui.Tabs
@@ -52,18 +51,18 @@ type numbersView struct {
 	Partners ui.Table
 	Pager    ui.Pager
 	Links    []ui.Item // into the lists
-	Behind   time.Time // up to when the numbers are counted, while that lags behind
+	Behind   time.Time // last counted time, if counting lags behind
 	Curl     ui.Curl
 }
 
-// salesSpan is which sales a page is about.
+// salesSpan selects the sales of a page.
 type salesSpan struct {
 	partnerID int64 // 0: all partners
 	days      int
 	from      time.Time
 }
 
-// list is a list of the console, narrowed to sales.
+// list returns the URL of a list of the console, filtered to these sales.
 func (s salesSpan) list(v *Visit, path string, partnerID int64, more ...string) string {
 	q := url.Values{"from": {s.from.Format(time.RFC3339)}}
 	if partnerID != 0 {
@@ -75,7 +74,7 @@ func (s salesSpan) list(v *Visit, path string, partnerID int64, more ...string) 
 	return v.Path("%s", path) + "?" + q.Encode()
 }
 
-// numbers is the address of this page with another partner or span.
+// numbers returns the URL of this page for another partner or span.
 func (s salesSpan) numbers(v *Visit, partnerID int64, days int) string {
 	to := v.Path(numbersPath) + "?days=" + strconv.Itoa(days)
 	if partnerID != 0 {
@@ -84,7 +83,7 @@ func (s salesSpan) numbers(v *Visit, partnerID int64, days int) string {
 	return to
 }
 
-// numbers shows what was sold, activated and refunded, per day and partner.
+// numbers shows sales, activations and refunds per day and partner.
 func (p *Reports) numbers(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	span := salesSpan{days: numbersSpans[1]}
 	for _, days := range numbersSpans {
@@ -92,7 +91,12 @@ func (p *Reports) numbers(w http.ResponseWriter, r *http.Request, v *Visit) erro
 			span.days = days
 		}
 	}
-	view := numbersView{Of: "all partners", Form: ui.Form{Fields: []ui.Field{{Name: "partner_id", Label: "Partner's number", Value: r.URL.Query().Get("partner_id")}}}}
+	view := numbersView{
+		Of: "all partners",
+		Form: ui.Form{
+			Fields: []ui.Field{{Name: "partner_id", Label: "Partner's number", Value: r.URL.Query().Get("partner_id")}},
+		},
+	}
 	span.partnerID = number(r, &view.Form, "partner_id")
 	if span.partnerID != 0 && !view.Form.Failed() {
 		one, err := p.Partners.Get(r.Context(), span.partnerID)
@@ -109,10 +113,23 @@ func (p *Reports) numbers(w http.ResponseWriter, r *http.Request, v *Visit) erro
 		Hidden: []ui.Param{{Name: "days", Value: span.days}},
 	}
 	for _, days := range numbersSpans {
-		view.Tabs.Items = append(view.Tabs.Items, ui.Tab{Label: plural.Of(days, "day"), URL: span.numbers(v, span.partnerID, days), Current: days == span.days})
+		view.Tabs.Items = append(
+			view.Tabs.Items,
+			ui.Tab{
+				Label:   plural.Of(days, "day"),
+				URL:     span.numbers(v, span.partnerID, days),
+				Current: days == span.days,
+			},
+		)
 	}
 	view.Tabs.Label = "Time"
-	view.Curl = p.call("The same by API", http.MethodGet, "/operator/v1/stats/sales", ui.Param{Name: "days", Value: span.days}, ui.Param{Name: "partner_id", Value: orNil(span.partnerID)})
+	view.Curl = p.call(
+		"The same by API",
+		http.MethodGet,
+		"/operator/v1/stats/sales",
+		ui.Param{Name: "days", Value: span.days},
+		ui.Param{Name: "partner_id", Value: orNil(span.partnerID)},
+	)
 	if view.Form.Failed() {
 		view.Curl.Query = view.Curl.Query[:1]
 		return p.render(w, r, v, "numbers", ui.View{Title: "Numbers", Status: http.StatusBadRequest, Data: view})
@@ -123,28 +140,35 @@ func (p *Reports) numbers(w http.ResponseWriter, r *http.Request, v *Visit) erro
 	return p.render(w, r, v, "numbers", ui.View{Title: "Numbers", Data: view})
 }
 
-// addSales reads the numbers into the page.
+// addSales adds the figures to the page.
 func (p *Reports) addSales(r *http.Request, v *Visit, span salesSpan, view *numbersView) error {
 	n, err := p.Stats.Sales(r.Context(), span.partnerID, span.days)
 	if err != nil {
 		return err
 	}
-	span.from, view.Behind = n.Days[0].At, n.CountedTo
+	span.from = n.Days[0].At
+	view.Behind = n.CountedTo
 	view.Stats = salesStats(v, span, n.Total)
 	view.Sold, view.Rates = salesCharts(v, span, n.Days)
 	view.Links = []ui.Item{
 		{Label: "Licenses sold in this time", URL: span.list(v, licensesPath, span.partnerID)},
 		{Label: "Purchases of this time", URL: span.list(v, purchasesPath, span.partnerID)},
-		{Label: "Those deactivated by now", URL: span.list(v, licensesPath, span.partnerID, "license_status", "deactivated")},
+		{
+			Label: "Those deactivated by now",
+			URL:   span.list(v, licensesPath, span.partnerID, "license_status", "deactivated"),
+		},
 	}
 	if span.partnerID != 0 {
 		return nil
 	}
-	page, _ := strconv.Atoi(r.URL.Query().Get("page")) // what is no number is the first page
+	page, _ := strconv.Atoi(r.URL.Query().Get("page")) // anything but a number means the first page
 	page = min(max(page, 1), (len(n.Partners)+sellersPerPage-1)/sellersPerPage)
 	first := max(page-1, 0) * sellersPerPage
 	shown := n.Partners[first:min(first+sellersPerPage, len(n.Partners))]
-	view.Pager = ui.Pager{Label: "Pages of partners", Showing: fmt.Sprintf("%d to %d of %s", first+1, first+len(shown), ui.Count(int64(len(n.Partners))))}
+	view.Pager = ui.Pager{
+		Label:   "Pages of partners",
+		Showing: fmt.Sprintf("%d to %d of %s", first+1, first+len(shown), ui.Count(int64(len(n.Partners)))),
+	}
 	if page > 1 {
 		view.Pager.Prev = area.WithParam(r, "page", strconv.Itoa(page-1))
 	}
@@ -155,21 +179,32 @@ func (p *Reports) addSales(r *http.Request, v *Visit, span salesSpan, view *numb
 	return err
 }
 
-// salesStats are the numbers above the charts.
+// salesStats returns the figures above the charts.
 func salesStats(v *Visit, span salesSpan, total stats.Sales) []ui.Stat {
 	days := "in " + plural.Of(span.days, "day")
 	return []ui.Stat{
 		{Label: "Sold", Value: ui.Count(total.Sold), Note: days, URL: span.list(v, licensesPath, span.partnerID)},
-		{Label: "Activated within 7 days", Value: ui.Percent(total.ActivatedSoon, total.Sold), Note: ui.Count(total.ActivatedSoon) + " of those sold, so far"},
-		{Label: "Refund rate", Value: ui.Percent(total.Refunded, total.Sold), Note: ui.Count(total.Refunded) + " of those sold are refunded"},
+		{
+			Label: "Activated within 7 days",
+			Value: ui.Percent(total.ActivatedSoon, total.Sold),
+			Note:  ui.Count(total.ActivatedSoon) + " of those sold, so far",
+		},
+		{
+			Label: "Refund rate",
+			Value: ui.Percent(total.Refunded, total.Sold),
+			Note:  ui.Count(total.Refunded) + " of those sold are refunded",
+		},
 	}
 }
 
-// salesCharts draw what was sold, and what became of it. Days are days in UTC, whatever the
-// zone of the person: that is how they are counted.
+// salesCharts draws sales, activations and refunds. Days are UTC in every time zone, because they
+// are counted in UTC.
 func salesCharts(v *Visit, span salesSpan, days []stats.DaySales) (counts, rates ui.Chart) {
-	sold, activated, refunded := ui.Series{Name: "Sold"}, ui.Series{Name: "Activated within 7 days"}, ui.Series{Name: "Refunded"}
-	activation, refunds := ui.Series{Name: "Activated within 7 days"}, ui.Series{Name: "Refunded"}
+	sold := ui.Series{Name: "Sold"}
+	activated := ui.Series{Name: "Activated within 7 days"}
+	refunded := ui.Series{Name: "Refunded"}
+	activation := ui.Series{Name: "Activated within 7 days"}
+	refunds := ui.Series{Name: "Refunded"}
 	counts = ui.Chart{ID: "sold", Title: "Licenses by the day they were sold (UTC)", Lines: true}
 	rates = ui.Chart{ID: "rates", Title: "Of those sold on the day (UTC)", Lines: true, Unit: "%"}
 	layout := "2 Jan"
@@ -179,19 +214,24 @@ func salesCharts(v *Visit, span salesSpan, days []stats.DaySales) (counts, rates
 	for _, d := range days {
 		of := salesSpan{from: d.At}
 		counts.Labels = append(counts.Labels, d.At.Format(layout))
-		counts.URLs = append(counts.URLs, of.list(v, licensesPath, span.partnerID, "to", d.At.AddDate(0, 0, 1).Format(time.RFC3339)))
+		counts.URLs = append(
+			counts.URLs,
+			of.list(v, licensesPath, span.partnerID, "to", d.At.AddDate(0, 0, 1).Format(time.RFC3339)),
+		)
 		sold.Values = append(sold.Values, float64(d.Sold))
 		activated.Values = append(activated.Values, float64(d.ActivatedSoon))
 		refunded.Values = append(refunded.Values, float64(d.Refunded))
 		activation.Values = append(activation.Values, percentOf(d.ActivationRate()))
 		refunds.Values = append(refunds.Values, percentOf(d.RefundRate()))
 	}
-	rates.Labels, rates.URLs = counts.Labels, counts.URLs
-	counts.Series, rates.Series = []ui.Series{sold, activated, refunded}, []ui.Series{activation, refunds}
+	rates.Labels = counts.Labels
+	rates.URLs = counts.URLs
+	counts.Series = []ui.Series{sold, activated, refunded}
+	rates.Series = []ui.Series{activation, refunds}
 	return counts, rates
 }
 
-// percentOf is a rate of a chart, unknown where nothing was sold.
+// percentOf returns a rate of a chart, NaN if nothing was sold.
 func percentOf(rate float64, ok bool) float64 {
 	if !ok {
 		return math.NaN()
@@ -199,11 +239,14 @@ func percentOf(rate float64, ok bool) float64 {
 	return 100 * rate
 }
 
-// sellersTable lists what partners sold. Their names lead to their own numbers, the count
-// to the licenses.
+// sellersTable lists the sales of partners. Names link to the partner's figures, counts to its
+// licenses.
 func (p *Reports) sellersTable(r *http.Request, v *Visit, span salesSpan, list []stats.PartnerSales) (ui.Table, error) {
 	t := ui.Table{ID: "sellers", Caption: "By partner: sold, activated within 7 days, refunded", Columns: []ui.Column{
-		{Label: "Partner", Wrap: true}, {Label: "Sold", Number: true}, {Label: "Activated", Number: true}, {Label: "Refunded", Number: true},
+		{
+			Label: "Partner",
+			Wrap:  true,
+		}, {Label: "Sold", Number: true}, {Label: "Activated", Number: true}, {Label: "Refunded", Number: true},
 	}}
 	ids := make([]int64, len(list))
 	for i, s := range list {

@@ -15,7 +15,7 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// links are the addresses that a page leads to.
+// links returns the URLs that a page links to.
 func links(page *pagetest.Page) string {
 	var list []string
 	for _, a := range page.All(atom.A) {
@@ -24,7 +24,7 @@ func links(page *pagetest.Page) string {
 	return strings.Join(list, "\n")
 }
 
-// TestNumbers shows what was sold of all partners and of one, and leads to the lists.
+// TestNumbers shows the sales of all partners and of one, and follows the links to the lists.
 func TestNumbers(t *testing.T) {
 	h := start(t)
 	other, _ := h.Partner("Reef Maps", profile.URLs{})
@@ -51,7 +51,7 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("nothing leads to %s", want)
 		}
 	}
-	for _, a := range page.All(atom.A) { // each link into a list finds what was counted
+	for _, a := range page.All(atom.A) { // each link into a list finds the rows that were counted
 		if to := pagetest.Attr(a, "href"); strings.HasPrefix(to, "/console/licenses?") && strings.Contains(to, fmt.Sprintf("partner_id=%d", other.ID)) {
 			wants(t, h.as(viewer).Get(to), http.StatusOK, "Reef Maps")
 			wantsNone(t, h.as(viewer).Get(to), "Tide Planner Inactive", "Nothing matches")
@@ -66,8 +66,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestNumbersRefuse: what is no partner's number is said at its field; an odd span or page
-// is the usual one.
+// TestNumbersRefuse: an invalid partner id is reported at its field; an odd span or page falls back
+// to the default.
 func TestNumbersRefuse(t *testing.T) {
 	h := start(t)
 	for _, query := range []string{"?partner_id=" + none, "?partner_id=x", "?partner_id=-1"} {

@@ -21,12 +21,12 @@ type partnerView struct {
 	Profile  profile.Profile
 	Tabs     ui.Tabs
 	Badge    string
-	Title    string // how the endpoint does
+	Title    string // state of the endpoint
 	Text     []string
-	Since    time.Time // when that began; zero: nothing says so
+	Since    time.Time // start of that state; zero if unknown
 	Success  time.Time
 	Probe    time.Time // of a parked endpoint
-	Links    []ui.Item // what else there is about the partner
+	Links    []ui.Item // other pages about the partner
 	PauseURL string    // "" if the person may not
 	Resume   string
 	Enter    string
@@ -45,23 +45,26 @@ var partnerTabs = []area.Entry{
 	{Label: "People", Path: partnerPeoplePath},
 }
 
-// tabs lead to the pages about one partner that the person may see.
+// tabs returns the tabs of a partner's pages that the person may see.
 func (p *Partners) tabs(v *Visit, one partner.Partner, current string) ui.Tabs {
 	t := ui.Tabs{Label: "Pages about " + one.Name}
 	for _, tab := range partnerTabs {
 		if p.area.Has(tab.Path, v) {
-			t.Items = append(t.Items, ui.Tab{Label: tab.Label, URL: v.Path("%s", ofPartner(tab.Path, one.ID)), Current: tab.Path == current})
+			t.Items = append(
+				t.Items,
+				ui.Tab{Label: tab.Label, URL: v.Path("%s", ofPartner(tab.Path, one.ID)), Current: tab.Path == current},
+			)
 		}
 	}
 	return t
 }
 
-// ofPartner is a path of the table for one partner.
+// ofPartner fills a partner's id into a path of the table.
 func ofPartner(path string, id int64) string {
 	return strings.Replace(path, "{partner}", strconv.FormatInt(id, 10), 1)
 }
 
-// partner shows how a partner does, as it changes, and what there is about it.
+// partner shows the state of a partner, updated live, and links to its other pages.
 func (p *Partners) partner(r *http.Request, v *Visit) (area.Shown, error) {
 	one, _, err := p.one(r)
 	if err != nil {
@@ -76,7 +79,7 @@ func (p *Partners) partner(r *http.Request, v *Visit) (area.Shown, error) {
 	}, nil
 }
 
-// partnerView reads how a partner does.
+// partnerView reads the state of a partner.
 func (p *Partners) partnerView(r *http.Request, v *Visit) (partnerView, error) {
 	one, f, err := p.one(r)
 	if err != nil {
@@ -90,7 +93,9 @@ func (p *Partners) partnerView(r *http.Request, v *Visit) (partnerView, error) {
 	view := partnerView{
 		Partner: one, Profile: f, Tabs: p.tabs(v, one, partnerPath), Links: p.links(v, one),
 		Badge: string(row.state), Since: row.since(), Success: e.LastSuccessAt,
-		Calls: []ui.Curl{p.call("Read this partner by API", http.MethodGet, fmt.Sprintf("/operator/v1/partners/%d", one.ID))},
+		Calls: []ui.Curl{
+			p.call("Read this partner by API", http.MethodGet, fmt.Sprintf("/operator/v1/partners/%d", one.ID)),
+		},
 	}
 	view.Title, view.Text = row.words()
 	if row.state == webhook.EndpointParked {
@@ -108,16 +113,22 @@ func (p *Partners) partnerView(r *http.Request, v *Visit) (partnerView, error) {
 	return view, nil
 }
 
-// words say how the endpoint does.
+// words describes the state of the endpoint.
 func (row partnerRow) words() (title string, text []string) {
 	wait := area.Waiting(row.health.Waiting, row.health.More)
 	switch row.state {
 	case webhook.EndpointPaused:
-		return "Paused", []string{"Reason: " + row.PauseReason, "Nothing is sold, redeemed or authorized, and nothing is sent. " + wait}
+		return "Paused", []string{
+			"Reason: " + row.PauseReason,
+			"Nothing is sold, redeemed or authorized, and nothing is sent. " + wait,
+		}
 	case webhook.EndpointNoURL:
 		return "No webhook URL is set", []string{wait}
 	case webhook.EndpointParked:
-		return "Parked", []string{"Its server fails: " + row.health.LastError, "One event is sent now and then to see whether it is back; the first success opens it. " + wait}
+		return "Parked", []string{
+			"Its server fails: " + row.health.LastError,
+			"One event is sent now and then to see whether it is back; the first success opens it. " + wait,
+		}
 	case webhook.EndpointFailing:
 		return "Failing", []string{"Its server fails: " + row.health.LastError, wait}
 	case webhook.EndpointHealthy:
@@ -128,11 +139,13 @@ func (row partnerRow) words() (title string, text []string) {
 	return "Healthy", []string{wait}
 }
 
-// links lead to what else the console has about a partner.
+// links returns links to the console's other pages about a partner.
 func (p *Partners) links(v *Visit, one partner.Partner) []ui.Item {
 	var list []ui.Item
 	for _, to := range []area.Entry{
-		{Label: "Licenses", Path: licensesPath}, {Label: "Deliveries", Path: deliveriesPath}, {Label: "Audit", Path: auditPath},
+		{Label: "Licenses", Path: licensesPath},
+		{Label: "Deliveries", Path: deliveriesPath},
+		{Label: "Audit", Path: auditPath},
 	} {
 		if p.area.Has(to.Path, v) {
 			list = append(list, ui.Item{Label: to.Label, URL: v.Path("%s?partner=%d", to.Path, one.ID)})

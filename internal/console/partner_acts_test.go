@@ -11,8 +11,8 @@ import (
 	"claviger/internal/partner"
 )
 
-// TestNewPartner: credentials are in the answer to the form and nowhere else; the same
-// form again makes nothing.
+// TestNewPartner: only the response to the form contains the credentials; the same form again
+// creates nothing.
 func TestNewPartner(t *testing.T) {
 	h := start(t)
 	b := h.as(admin)
@@ -43,15 +43,15 @@ func TestNewPartner(t *testing.T) {
 	}
 }
 
-// TestPlans: a plan is added, changed and removed from sale; stale forms, tiers that are
-// sold already and bad input change nothing.
+// TestPlans: a plan is added, changed and removed from sale; stale forms, existing tiers and bad
+// input change nothing.
 func TestPlans(t *testing.T) {
 	h := start(t)
 	b, at := h.as(admin), path("/partners/%d/plans", h.tide.ID)
 	seen := hidden(b.Get(at+"/new"), "seen")
 	for _, bad := range [][]string{
 		{"tier", "two", "name", "Pro", "price", "1.00", "currency", "USD"},
-		{"tier", "1", "name", "Pro", "price", "1.00", "currency", "USD"}, // is sold
+		{"tier", "1", "name", "Pro", "price", "1.00", "currency", "USD"}, // already sold
 		{"tier", "9", "name", "Pro", "price", "1.505", "currency", "USD"},
 		{"tier", "9", "name", "", "price", "1.00", "currency", "USD"},
 		{"tier", "9", "name", "Pro", "price", "1.00", "currency", "dollars"},
@@ -97,8 +97,8 @@ func (h *harness) wantPlan(tier int, want string) {
 	}
 }
 
-// TestRotate: the new secret is in the answer alone; the same form again shows none and
-// makes none.
+// TestRotate: only the response contains the new secret; the same form again shows none and creates
+// none.
 func TestRotate(t *testing.T) {
 	h := start(t)
 	b, at := h.as(admin), path("/partners/%d/credentials/", h.tide.ID)+h.credential()+"/rotate"

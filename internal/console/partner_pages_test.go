@@ -9,8 +9,8 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// TestPartnerURLs: an admin saves a URL, sees its check while it runs and what came of it;
-// a URL that fails is not saved.
+// TestPartnerURLs: an admin saves a URL and sees its check and the result; a URL that fails is not
+// saved.
 func TestPartnerURLs(t *testing.T) {
 	h := start(t)
 	reached, answer := make(chan struct{}), make(chan int)
@@ -42,7 +42,7 @@ func TestPartnerURLs(t *testing.T) {
 		t.Errorf("%d entries of the audit", n)
 	}
 
-	// The page was made before that: another URL was saved since.
+	// Another URL was saved after this page was built.
 	stale := h.submit(admin, page, at+"/redirect-url", "redirect_url", "https://other.example")
 	wants(t, stale, http.StatusConflict, "This has changed since the page was shown", "Redirect URL was empty and is now")
 	wants(t, h.as(admin).Post(at+"/webhook-url", "webhook_url", "https://other.example"), http.StatusBadRequest, "The form was not sent whole")
@@ -54,7 +54,7 @@ func TestPartnerURLs(t *testing.T) {
 	}
 }
 
-// TestPartnerContacts: an admin adds a contact, mails it a test and removes it.
+// TestPartnerContacts: an admin adds a contact, sends it a test email and removes it.
 func TestPartnerContacts(t *testing.T) {
 	h := start(t)
 	at := path("/partners/%d/contacts", h.tide.ID)
@@ -86,8 +86,8 @@ func TestPartnerContacts(t *testing.T) {
 	}
 }
 
-// TestPartnerSettings: an admin changes a setting of a partner; who saw the page before
-// that is told what changed.
+// TestPartnerSettings: an admin changes a setting of a partner; an older page is refused with the
+// changes.
 func TestPartnerSettings(t *testing.T) {
 	h := start(t)
 	at := path("/partners/%d/settings", h.tide.ID)
@@ -109,8 +109,8 @@ func TestPartnerSettings(t *testing.T) {
 	}
 }
 
-// TestPartnerSingleKey: the new secrets are in the answer to the form, once, and the
-// replaced ones end by "Switch now".
+// TestPartnerSingleKey: the response to the form shows the new secrets once, and "Switch now" ends
+// the replaced ones.
 func TestPartnerSingleKey(t *testing.T) {
 	h := start(t)
 	ask := h.as(admin).Get(path("/partners/%d/settings/single-key", h.tide.ID))
@@ -139,7 +139,7 @@ func TestPartnerSingleKey(t *testing.T) {
 	wants(t, h.as(admin).Post(path("/partners/%d/credentials/%d/switch", h.tide.ID, current)), http.StatusConflict, "There is nothing to switch")
 }
 
-// submit sends the form of a page that goes to an address, with a field filled in.
+// submit sends the form of a page with this target, with a field filled in.
 func (h *harness) submit(email string, page *pagetest.Page, to, name, value string) *pagetest.Page {
 	h.Helper()
 	_, form, ok := strings.Cut(page.Body, `action="`+to+`"`)

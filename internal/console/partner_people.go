@@ -11,7 +11,7 @@ import (
 
 const partnerPeoplePath = partnerPath + "/people"
 
-// partnerPeopleView lists who acts for a partner.
+// partnerPeopleView lists the members of a partner.
 type partnerPeopleView struct {
 	Partner partner.Partner
 	Tabs    ui.Tabs
@@ -19,7 +19,7 @@ type partnerPeopleView struct {
 	Add     ui.Curl
 }
 
-// people shows a partner's team. Its own admins change it.
+// people shows a partner's team. Only the partner's own admins change it.
 func (p *Partners) people(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	one, _, err := p.one(r)
 	if err != nil {
@@ -39,8 +39,13 @@ func (p *Partners) people(w http.ResponseWriter, r *http.Request, v *Visit) erro
 	}
 	view := partnerPeopleView{
 		Partner: one, Tabs: p.tabs(v, one, partnerPeoplePath),
-		Team: ui.Table{ID: "team", Caption: "Team", Cards: true, Columns: []ui.Column{{Label: "Name"}, {Label: "Email address"}, {Label: "Role"}, {Label: "Since"}}},
-		Add:  p.call("Add a member by API", http.MethodPost, fmt.Sprintf("/operator/v1/partners/%d/members", one.ID)),
+		Team: ui.Table{
+			ID:      "team",
+			Caption: "Team",
+			Cards:   true,
+			Columns: []ui.Column{{Label: "Name"}, {Label: "Email address"}, {Label: "Role"}, {Label: "Since"}},
+		},
+		Add: p.call("Add a member by API", http.MethodPost, fmt.Sprintf("/operator/v1/partners/%d/members", one.ID)),
 	}
 	view.Add.JSON = jsonBody(map[string]string{"email": "ada@example.com", "role": "admin"})
 	for _, m := range members {
@@ -49,7 +54,13 @@ func (p *Partners) people(w http.ResponseWriter, r *http.Request, v *Visit) erro
 		if u.ID != 0 && p.area.Has(peoplePath+"/{person}", v) {
 			name.URL = v.Path(peoplePath+"/%d", u.ID)
 		}
-		view.Team.Rows = append(view.Team.Rows, ui.Row{ID: fmt.Sprintf("member-%d", m.UserID), Cells: []ui.Cell{name, {Text: u.Email}, {Text: string(m.Role)}, {At: m.CreatedAt}}})
+		view.Team.Rows = append(
+			view.Team.Rows,
+			ui.Row{
+				ID:    fmt.Sprintf("member-%d", m.UserID),
+				Cells: []ui.Cell{name, {Text: u.Email}, {Text: string(m.Role)}, {At: m.CreatedAt}},
+			},
+		)
 	}
 	return p.render(w, r, v, "partner-people", ui.View{Title: "People of " + one.Name, Data: view})
 }

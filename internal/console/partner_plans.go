@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -21,13 +22,13 @@ const (
 	removePlanPath = planPath + "/remove"
 )
 
-// plansView lists what a partner sells.
+// plansView lists the plans of a partner.
 type plansView struct {
 	Partner partner.Partner
 	Tabs    ui.Tabs
 	Table   ui.Table
 	Add     string // "" if the person may not
-	Rule    string // what a change of plan costs; "": payments are not taken here
+	Rule    string // price of a plan change; "" if payments are not taken here
 	SetRule string // "" if the person may not
 	Call    ui.Curl
 }
@@ -43,9 +44,17 @@ func (p *Partners) plans(w http.ResponseWriter, r *http.Request, v *Visit) error
 	}
 	view := plansView{
 		Partner: one, Tabs: p.tabs(v, one, plansPath),
-		Table: ui.Table{ID: "plans", Caption: "Plans, in the order of the product page", Cards: true, Columns: []ui.Column{
-			{Label: "Tier"}, {Label: "Name"}, {Label: "Price", Number: true}, {Label: "Checkout", Wrap: true}, {Label: "Reference"}, {Label: "Last change"},
-		}},
+		Table: ui.Table{
+			ID: "plans", Caption: "Plans, in the order of the product page", Cards: true,
+			Columns: []ui.Column{
+				{Label: "Tier"},
+				{Label: "Name"},
+				{Label: "Price", Number: true},
+				{Label: "Checkout", Wrap: true},
+				{Label: "Reference"},
+				{Label: "Last change"},
+			},
+		},
 		Call: p.call("List these plans by API", http.MethodGet, fmt.Sprintf("/operator/v1/partners/%d/plans", one.ID)),
 	}
 	if p.Payments.Takes() {
@@ -56,13 +65,18 @@ func (p *Partners) plans(w http.ResponseWriter, r *http.Request, v *Visit) error
 		view.Rule = planRuleWords(rule)
 	}
 	if v.May(account.Admin) {
-		view.Add, view.SetRule = v.Path("%s", ofPartner(newPlanPath, one.ID)), v.Path("%s", ofPartner(planPricePath, one.ID))
+		view.Add, view.SetRule = v.Path("%s", ofPartner(newPlanPath, one.ID)), v.Path(
+			"%s", ofPartner(planPricePath, one.ID),
+		)
 	}
 	for _, plan := range list {
 		tier := ui.Cell{Text: strconv.Itoa(plan.Tier)}
 		if v.May(account.Admin) {
 			at := v.Path("%s/%d", ofPartner(plansPath, one.ID), plan.Tier)
-			tier.Acts = ui.Links(ui.RowLink{Label: "Change", Of: plan.DisplayName(), URL: at}, ui.RowLink{Label: "Remove from sale", Of: plan.DisplayName(), URL: at + "/remove"})
+			tier.Acts = ui.Links(
+				ui.RowLink{Label: "Change", Of: plan.DisplayName(), URL: at},
+				ui.RowLink{Label: "Remove from sale", Of: plan.DisplayName(), URL: at + "/remove"},
+			)
 		}
 		view.Table.Rows = append(view.Table.Rows, ui.Row{ID: fmt.Sprintf("plan-%d", plan.Tier), Cells: []ui.Cell{
 			tier,
@@ -76,7 +90,7 @@ func (p *Partners) plans(w http.ResponseWriter, r *http.Request, v *Visit) error
 	return p.render(w, r, v, "plans", ui.View{Title: "Plans of " + one.Name, Data: view})
 }
 
-// seenPlan is what a page showed of a plan; of one that does not exist, that.
+// seenPlan returns the state of a plan that a page showed; a missing plan has one, too.
 func seenPlan(plan partner.Plan) area.Seen {
 	if plan.CreatedAt.IsZero() {
 		return area.Seen{Version: "none", Facts: []area.Fact{{Name: "Name", Value: ""}}}
@@ -89,27 +103,51 @@ func seenPlan(plan partner.Plan) area.Seen {
 	}, area.PlanTextFacts(plan)...)}
 }
 
-// planView asks for a new plan, or for a change of one.
+// planView builds the page that adds or changes a plan.
 func (p *Partners) planView(v *Visit, one partner.Partner, plan partner.Plan) ui.Confirm {
-	call := p.call("The same by API", http.MethodPut, fmt.Sprintf("/operator/v1/partners/%d/plans/%d", one.ID, max(plan.Tier, 1)))
+	call := p.call(
+		"The same by API", http.MethodPut,
+		fmt.Sprintf("/operator/v1/partners/%d/plans/%d", one.ID, max(plan.Tier, 1)),
+	)
 	call.JSON = jsonBody(map[string]any{"name": "Pro", "price_cents": 4900, "currency": "USD"})
 	view := ui.Confirm{
 		Heading: "Change the plan of tier " + strconv.Itoa(plan.Tier),
-		Says:    []string{"It is sold so from now on. Licenses that were sold stay as they are; their tier has the new name."},
+		Says: []string{
+			"It is sold so from now on. Licenses that were sold stay as they are; their tier has the new name.",
+		},
 		Form: ui.Form{Fields: append([]ui.Field{
 			{Name: "name", Label: "Name", Value: plan.Name, Required: true, Autocomplete: "off"},
-			{Name: "price", Label: "Price", Value: money.Input(plan.PriceCents, plan.Currency), Required: true, Autocomplete: "off", Hint: "Such as 49.00."},
-			{Name: "currency", Label: "Currency", Value: plan.Currency, Autocomplete: "off", Hint: "Three letters, such as USD."},
-			{Name: "checkout_url", Label: "Checkout URL", Type: "url", Value: plan.CheckoutURL, Autocomplete: "off", Hint: "Where the buyer pays, or nothing."},
-			{Name: "external_ref", Label: "Reference", Value: plan.ExternalRef, Autocomplete: "off", Hint: "What your own systems call it, or nothing."},
+			{
+				Name: "price", Label: "Price", Value: money.Input(plan.PriceCents, plan.Currency), Required: true,
+				Autocomplete: "off", Hint: "Such as 49.00.",
+			},
+			{
+				Name: "currency", Label: "Currency", Value: plan.Currency, Autocomplete: "off",
+				Hint: "Three letters, such as USD.",
+			},
+			{
+				Name: "checkout_url", Label: "Checkout URL", Type: "url", Value: plan.CheckoutURL,
+				Autocomplete: "off", Hint: "Where the buyer pays, or nothing.",
+			},
+			{
+				Name: "external_ref", Label: "Reference", Value: plan.ExternalRef, Autocomplete: "off",
+				Hint: "What your own systems call it, or nothing.",
+			},
 		}, area.PlanTextFields(plan)...)},
 		Action: v.Path("%s/%d", ofPartner(plansPath, one.ID), plan.Tier), Hidden: []ui.Param{seenPlan(plan).Param()},
-		Button: ui.Button{Label: "Save", Busy: "Saving…"}, Cancel: v.Path("%s", ofPartner(plansPath, one.ID)), Call: &call,
+		Button: ui.Button{Label: "Save", Busy: "Saving…"}, Cancel: v.Path("%s", ofPartner(plansPath, one.ID)),
+		Call: &call,
 	}
 	if plan.CreatedAt.IsZero() {
 		view.Heading, view.Button, view.Action = "Add a plan of "+one.Name, ui.Button{Label: "Add the plan", Busy: "Adding…"}, v.Path("%s", ofPartner(newPlanPath, one.ID))
 		view.Says = []string{"It can be sold from now on. A higher tier includes more."}
-		view.Fields = append([]ui.Field{{Name: "tier", Label: "Tier", Value: tierText(plan.Tier), Required: true, Autocomplete: "off", Hint: "A whole number from 1."}}, view.Fields...)
+		view.Fields = append(
+			[]ui.Field{{
+				Name: "tier", Label: "Tier", Value: tierText(plan.Tier), Required: true, Autocomplete: "off",
+				Hint: "A whole number from 1.",
+			}},
+			view.Fields...,
+		)
 	}
 	return view
 }
@@ -147,7 +185,7 @@ func (p *Partners) askPlan(w http.ResponseWriter, r *http.Request, v *Visit) err
 	return p.area.Confirm(w, r, v, http.StatusOK, p.planView(v, one, plan))
 }
 
-// addPlan makes a plan of a tier that is not sold.
+// addPlan adds a plan for a tier that is not yet sold.
 func (p *Partners) addPlan(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -159,12 +197,17 @@ func (p *Partners) addPlan(w http.ResponseWriter, r *http.Request, v *Visit) err
 	view := p.planView(v, one, partner.Plan{})
 	tier, err := strconv.Atoi(typed(r, &view, "tier"))
 	if err != nil {
-		return p.area.Refuse(w, r, v, view, fault.Field("tier", "must be a whole number from 1 to %d.", partner.MaxTier))
+		return p.area.Refuse(
+			w, r, v, view, fault.Field("tier", "must be a whole number from 1 to %d.", partner.MaxTier),
+		)
 	}
 	stored, err := p.Partners.Plan(r.Context(), one.ID, tier)
 	switch {
 	case err == nil:
-		return p.area.Refuse(w, r, v, view, fault.New(fault.Conflict, codePlanExists, "The tier %d is sold already, as “%s”. Nothing was changed; change that plan instead.", tier, stored.Name).On("tier"))
+		return p.area.Refuse(
+			w, r, v, view,
+			fault.New(fault.Conflict, codePlanExists, "The tier %d is sold already, as “%s”. Nothing was changed; change that plan instead.", tier, stored.Name).On("tier"),
+		)
 	case !fault.Is(err, partner.CodeUnknownPlan):
 		return err
 	}
@@ -182,8 +225,10 @@ func (p *Partners) changePlan(w http.ResponseWriter, r *http.Request, v *Visit) 
 	return p.savePlan(w, r, v, one, plan, p.planView(v, one, plan))
 }
 
-// savePlan saves what was typed, unless the plan has changed since it was shown.
-func (p *Partners) savePlan(w http.ResponseWriter, r *http.Request, v *Visit, one partner.Partner, plan partner.Plan, view ui.Confirm) error {
+// savePlan saves the typed values, unless the plan has changed since it was shown.
+func (p *Partners) savePlan(
+	w http.ResponseWriter, r *http.Request, v *Visit, one partner.Partner, plan partner.Plan, view ui.Confirm,
+) error {
 	changed := partner.Plan{
 		Tier: plan.Tier, Name: typed(r, &view, "name"), Currency: typed(r, &view, "currency"),
 		CheckoutURL: typed(r, &view, "checkout_url"), ExternalRef: typed(r, &view, "external_ref"),
@@ -205,8 +250,7 @@ func (p *Partners) savePlan(w http.ResponseWriter, r *http.Request, v *Visit, on
 	return p.area.Done(w, r, v, ofPartner(plansPath, one.ID), fmt.Sprintf("The plan of tier %d is saved.", plan.Tier))
 }
 
-// typed returns what was typed into a field, and keeps it there for the page that is
-// shown again.
+// typed returns the typed value of a field and keeps it for when the page is shown again.
 func typed(r *http.Request, view *ui.Confirm, name string) string {
 	for i := range view.Fields {
 		if view.Fields[i].Name == name {
@@ -216,42 +260,23 @@ func typed(r *http.Request, view *ui.Confirm, name string) string {
 	return ui.FormText(r, name)
 }
 
-// removePlanView asks for the end of a plan's sale.
-func (p *Partners) removePlanView(r *http.Request, v *Visit) (ui.Confirm, partner.Partner, partner.Plan, error) {
+// removePlan removes a plan from sale.
+func (p *Partners) removePlan(r *http.Request, v *Visit) (area.Action, error) {
 	one, plan, err := p.planOf(r)
 	if err != nil {
-		return ui.Confirm{}, one, plan, err
+		return area.Action{}, err
 	}
-	call := p.call("The same by API", http.MethodDelete, fmt.Sprintf("/operator/v1/partners/%d/plans/%d", one.ID, plan.Tier))
-	return ui.Confirm{
+	call := p.call(
+		"The same by API", http.MethodDelete, fmt.Sprintf("/operator/v1/partners/%d/plans/%d", one.ID, plan.Tier),
+	)
+	view := ui.Confirm{
 		Heading: fmt.Sprintf("Remove “%s” from sale", plan.DisplayName()),
 		Says:    []string{"Nobody can buy it from now on, or change to it. Licenses of this tier stay as they are; the tier has no name any more."},
-		Action:  v.Path("%s/%d/remove", ofPartner(plansPath, one.ID), plan.Tier), Hidden: []ui.Param{seenPlan(plan).Param()},
-		Button: ui.Button{Label: "Remove from sale", Busy: "Removing…", Kind: "danger"}, Cancel: v.Path("%s", ofPartner(plansPath, one.ID)), Call: &call,
-	}, one, plan, nil
-}
-
-func (p *Partners) askRemovePlan(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, _, _, err := p.removePlanView(r, v)
-	if err != nil {
-		return err
+		Button:  ui.Button{Label: "Remove from sale", Busy: "Removing…", Kind: "danger"},
+		Cancel:  v.Path("%s", ofPartner(plansPath, one.ID)), Call: &call,
 	}
-	return p.area.Confirm(w, r, v, http.StatusOK, view)
-}
-
-func (p *Partners) removePlan(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	if err := ui.ReadForm(r); err != nil {
-		return err
-	}
-	view, one, plan, err := p.removePlanView(r, v)
-	if err != nil {
-		return err
-	}
-	if err := seenPlan(plan).Unchanged(r); err != nil {
-		return p.area.Refuse(w, r, v, view, err)
-	}
-	if err := p.Partners.DeletePlan(r.Context(), v.Actor(), one.ID, plan.Tier); err != nil {
-		return p.area.Refuse(w, r, v, view, err)
-	}
-	return p.area.Done(w, r, v, ofPartner(plansPath, one.ID), fmt.Sprintf("“%s” is no longer sold.", plan.DisplayName()))
+	return area.Action{Ask: view, Seen: seenPlan(plan), Do: func(ctx context.Context) (string, error) {
+		err := p.Partners.DeletePlan(ctx, v.Actor(), one.ID, plan.Tier)
+		return fmt.Sprintf("“%s” is no longer sold.", plan.DisplayName()), err
+	}}, nil
 }

@@ -17,7 +17,7 @@ const (
 	productIconPath = productPath + "/icon"
 )
 
-// productTable has the page of what buyers read about a partner's application.
+// productTable returns the routes of a partner's product page in the shop.
 func (p *Partners) productTable() []Route {
 	icon := row(Act, productIconPath, account.Admin, p.changeIcon)
 	icon.Upload = true
@@ -32,7 +32,7 @@ func (p *Partners) product(w http.ResponseWriter, r *http.Request, v *Visit) err
 	return p.showProduct(w, r, v, nil)
 }
 
-// showProduct shows what buyers read as it is, and after a refusal what is wrong.
+// showProduct shows the current product texts, and after a refusal the errors.
 func (p *Partners) showProduct(w http.ResponseWriter, r *http.Request, v *Visit, refused error) error {
 	one, _, err := p.one(r)
 	if err != nil {
@@ -48,7 +48,10 @@ func (p *Partners) showProduct(w http.ResponseWriter, r *http.Request, v *Visit,
 	}
 	tabs := p.tabs(v, one, productPath)
 	pages := area.ProductPages{
-		URL: v.Path("%s", ofPartner(productPath, one.ID)), Tabs: &tabs, Heading: "Product of " + one.Name, May: v.May(account.Admin),
+		URL: v.Path(
+			"%s",
+			ofPartner(productPath, one.ID),
+		), Tabs: &tabs, Heading: "Product of " + one.Name, May: v.May(account.Admin),
 		Call: p.call("The same by API", http.MethodPatch, fmt.Sprintf("/operator/v1/partners/%d/product", one.ID)),
 		Plan: func(plan partner.Plan) string {
 			if !v.May(account.Admin) {
@@ -57,7 +60,8 @@ func (p *Partners) showProduct(w http.ResponseWriter, r *http.Request, v *Visit,
 			return v.Path("%s/%d", ofPartner(plansPath, one.ID), plan.Tier)
 		},
 	}
-	view, status := pages.View(product, plans), http.StatusOK
+	view := pages.View(product, plans)
+	status := http.StatusOK
 	if f := fault.Of(refused); f != nil {
 		status = wire.Status(f.Kind)
 		view.Refuse(r, refused)
@@ -65,7 +69,7 @@ func (p *Partners) showProduct(w http.ResponseWriter, r *http.Request, v *Visit,
 	return p.render(w, r, v, area.PageProduct, ui.View{Title: view.Heading, Status: status, Data: view})
 }
 
-// changeProduct saves the texts, unless somebody changed them since they were shown.
+// changeProduct saves the texts, unless they have changed since they were shown.
 func (p *Partners) changeProduct(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -99,7 +103,13 @@ func (p *Partners) changeIcon(w http.ResponseWriter, r *http.Request, v *Visit) 
 	return p.saveProduct(w, r, v, one, change)
 }
 
-func (p *Partners) saveProduct(w http.ResponseWriter, r *http.Request, v *Visit, one partner.Partner, change partner.ProductChange) error {
+func (p *Partners) saveProduct(
+	w http.ResponseWriter,
+	r *http.Request,
+	v *Visit,
+	one partner.Partner,
+	change partner.ProductChange,
+) error {
 	_, err := p.Partners.ChangeProduct(r.Context(), v.Actor(), one.ID, change)
 	if fault.Of(err) != nil {
 		return p.showProduct(w, r, v, err)

@@ -12,8 +12,8 @@ import (
 	"claviger/internal/paging"
 )
 
-// TestPartnerProduct: an admin changes what buyers read about an application, and the
-// audit names the person.
+// TestPartnerProduct: an admin changes the product texts of an application, and the audit names the
+// person.
 func TestPartnerProduct(t *testing.T) {
 	h := start(t)
 	b, at := h.as(admin), path("/partners/%d/product", h.tide.ID)
@@ -45,8 +45,8 @@ func TestPartnerProduct(t *testing.T) {
 	}
 }
 
-// TestPlanTexts: the form of a plan has what buyers read about it; one from before it did
-// leaves that alone.
+// TestPlanTexts: the form of a plan has the texts for buyers; an older form without them leaves
+// them unchanged.
 func TestPlanTexts(t *testing.T) {
 	h := start(t)
 	b, at := h.as(admin), path("/partners/%d/plans/1", h.tide.ID)

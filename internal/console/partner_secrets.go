@@ -18,7 +18,7 @@ const (
 	switchPath  = secretsPath + "/{credential}/switch"
 )
 
-// secretsView lists the secrets of a partner, none of which is shown.
+// secretsView lists the secrets of a partner without their values.
 type secretsView struct {
 	Partner partner.Partner
 	Tabs    ui.Tabs
@@ -26,8 +26,12 @@ type secretsView struct {
 	Call    ui.Curl
 }
 
-// secretNames are the secrets as people read them.
-var secretNames = map[partner.Secret]string{partner.ClientSecret: "client secret", partner.APIKey: "API key", partner.WebhookSecret: "webhook secret"}
+// secretNames are the display names of secrets.
+var secretNames = map[partner.Secret]string{
+	partner.ClientSecret:  "client secret",
+	partner.APIKey:        "API key",
+	partner.WebhookSecret: "webhook secret",
+}
 
 func (p *Partners) secrets(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	one, _, err := p.one(r)
@@ -41,20 +45,32 @@ func (p *Partners) secrets(w http.ResponseWriter, r *http.Request, v *Visit) err
 	view := secretsView{
 		Partner: one, Tabs: p.tabs(v, one, secretsPath),
 		Table: ui.Table{ID: "credentials", Caption: "Credentials", Cards: true, Columns: []ui.Column{
-			{Label: "What"}, {Label: "Name"}, {Label: "Ends in"}, {Label: "Made"}, {Label: "Last used"}, {Label: "State"},
+			{
+				Label: "What",
+			}, {Label: "Name"}, {Label: "Ends in"}, {Label: "Made"}, {Label: "Last used"}, {Label: "State"},
 		}},
 		Call: p.call("Rotate a secret by API", http.MethodPost, fmt.Sprintf("/operator/v1/partners/%d/rotate", one.ID)),
 	}
 	view.Call.JSON = jsonBody(map[string]any{"what": "webhook_secret", "overlap_s": 86400})
 	for _, c := range list {
-		what, state := ui.Cell{Text: secretNames[c.What]}, ui.Cell{Text: "In use"}
+		what := ui.Cell{Text: secretNames[c.What]}
+		state := ui.Cell{Text: "In use"}
 		if c.Replaced() {
 			state = ui.Cell{Text: "Replaced", Note: "Works for another " + area.Span(c.EndsAt.Sub(p.Now())) + "."}
 			if v.May(account.Admin) && c.Name == partner.MainKey {
-				what.Acts = ui.Links(ui.RowLink{Label: "Switch now", Of: "to the new " + secretNames[c.What], URL: v.Path("%s/%d/switch", ofPartner(secretsPath, one.ID), c.ID)})
+				what.Acts = ui.Links(
+					ui.RowLink{
+						Label: "Switch now",
+						Of:    "to the new " + secretNames[c.What],
+						URL:   v.Path("%s/%d/switch", ofPartner(secretsPath, one.ID), c.ID),
+					},
+				)
 			}
-		} else if v.May(account.Admin) && c.Name == partner.MainKey { // as by the API
-			what.Acts = ui.Links(ui.RowLink{Label: "Rotate", Of: "the " + secretNames[c.What], URL: v.Path("%s/%d/rotate", ofPartner(secretsPath, one.ID), c.ID)})
+		} else if v.May(account.Admin) && c.Name == partner.MainKey { // as in the API
+			what.Acts = ui.Links(ui.RowLink{
+				Label: "Rotate", Of: "the " + secretNames[c.What],
+				URL: v.Path("%s/%d/rotate", ofPartner(secretsPath, one.ID), c.ID),
+			})
 		}
 		view.Table.Rows = append(view.Table.Rows, ui.Row{ID: fmt.Sprintf("credential-%d", c.ID), Cells: []ui.Cell{
 			what, {Text: c.Name}, {Text: c.Tail, Code: true}, {At: c.CreatedAt}, {At: c.LastUsedAt}, state,
@@ -63,7 +79,7 @@ func (p *Partners) secrets(w http.ResponseWriter, r *http.Request, v *Visit) err
 	return p.render(w, r, v, "partner-credentials", ui.View{Title: "Credentials of " + one.Name, Data: view})
 }
 
-// overlaps are how long a replaced secret may go on.
+// overlaps are the periods for which a replaced secret can still work.
 var overlaps = []ui.Option{
 	{Value: "0", Label: "Not at all: it ends at once"},
 	{Value: "3600", Label: "1 hour"},
@@ -72,8 +88,8 @@ var overlaps = []ui.Option{
 	{Value: "2592000", Label: "30 days"},
 }
 
-// rotateView asks for a rotation. Only the main secrets are rotated by operators, as by
-// the API; the partner's other keys are its own.
+// rotateView builds the page that rotates a secret. As in the API, operators rotate only the main
+// secrets; the partner manages its other keys.
 func (p *Partners) rotateView(r *http.Request, v *Visit) (ui.Confirm, partner.Partner, partner.Credential, error) {
 	one, _, err := p.one(r)
 	if err != nil {
@@ -88,7 +104,8 @@ func (p *Partners) rotateView(r *http.Request, v *Visit) (ui.Confirm, partner.Pa
 	}
 	if c.Replaced() {
 		return ui.Confirm{
-			Heading: "Nothing was rotated", Says: []string{"This secret was replaced already. If somebody else did it, the new one is in the list."},
+			Heading: "Nothing was rotated", Says: []string{"This secret was replaced already. If somebody else did " +
+				"it, the new one is in the list."},
 			Cancel: v.Path("%s", ofPartner(secretsPath, one.ID)),
 		}, one, c, nil
 	}
@@ -97,14 +114,27 @@ func (p *Partners) rotateView(r *http.Request, v *Visit) (ui.Confirm, partner.Pa
 	return ui.Confirm{
 		Heading: fmt.Sprintf("Rotate the %s of %s", secretNames[c.What], one.Name),
 		Says: []string{
-			"A new one is made and shown once, in the answer to this form: you hand it to the partner. The present one goes on working for as long as you choose.",
-			"One that was replaced earlier and still works ends now. The partner's people can do this by themselves in their portal, where nobody else sees the secret.",
+			"A new one is made and shown once, in the answer to this form: you hand it to the partner. The present " +
+				"one goes on working for as long as you choose.",
+			"One that was replaced earlier and still works ends now. The partner's people can do this by themselves " +
+				"in their portal, where nobody else sees the secret.",
 		},
 		Form: ui.Form{Fields: []ui.Field{
-			{Name: "overlap_s", Label: "How long the present one goes on working", Type: "select", Value: "86400", Options: overlaps, Required: true},
+			{
+				Name:     "overlap_s",
+				Label:    "How long the present one goes on working",
+				Type:     "select",
+				Value:    "86400",
+				Options:  overlaps,
+				Required: true,
+			},
 		}},
 		Action: v.Path("%s/%d/rotate", ofPartner(secretsPath, one.ID), c.ID), Hidden: []ui.Param{area.Nonce()},
-		Button: ui.Button{Label: "Rotate", Busy: "Rotating…", Kind: "danger"}, Cancel: v.Path("%s", ofPartner(secretsPath, one.ID)), Call: &call,
+		Button: ui.Button{
+			Label: "Rotate",
+			Busy:  "Rotating…",
+			Kind:  "danger",
+		}, Cancel: v.Path("%s", ofPartner(secretsPath, one.ID)), Call: &call,
 	}, one, c, nil
 }
 
@@ -116,8 +146,7 @@ func (p *Partners) askRotate(w http.ResponseWriter, r *http.Request, v *Visit) e
 	return p.area.Confirm(w, r, v, http.StatusOK, view)
 }
 
-// rotate replaces a secret and answers with the new one. A form that is sent again finds
-// it replaced.
+// rotate replaces a secret and shows the new one. Sending the form again rotates nothing.
 func (p *Partners) rotate(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -132,20 +161,23 @@ func (p *Partners) rotate(w http.ResponseWriter, r *http.Request, v *Visit) erro
 	}
 	seconds, err := strconv.ParseInt(typed(r, &view, "overlap_s"), 10, 32)
 	if err != nil {
-		seconds = -1 // which is refused
+		seconds = -1 // refused
 	}
 	made, err := p.Partners.Renew(r.Context(), v.Actor(), one.ID, partner.Renewal{
 		What: c.What, Overlap: time.Duration(seconds) * time.Second, Replaces: c.ID, Once: once,
 	})
 	shown := ui.Secrets{
-		Heading: "The new " + secretNames[c.What] + " of " + one.Name, Repeated: made.Repeated || area.WasSent(err), Back: v.Path("%s", ofPartner(secretsPath, one.ID)),
+		Heading: "The new " + secretNames[c.What] + " of " + one.Name, Repeated: made.Repeated || area.WasSent(err),
+		Back: v.Path("%s", ofPartner(secretsPath, one.ID)),
 	}
 	if err != nil && !shown.Repeated {
 		return p.area.Refuse(w, r, v, view, err)
 	}
 	if !shown.Repeated {
 		shown.Secrets = []ui.Key{{Label: secretNames[c.What], Value: made.Value}}
-		shown.Says = []string{"Hand it to the partner in a way that nobody else reads. We keep no copy that could be shown."}
+		shown.Says = []string{
+			"Hand it to the partner in a way that nobody else reads. We keep no copy that could be shown.",
+		}
 	}
 	return p.area.ShowSecrets(w, r, v, shown)
 }

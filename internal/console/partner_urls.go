@@ -25,7 +25,7 @@ type urlsView struct {
 	Call    ui.Curl
 }
 
-// urlView is one of them.
+// urlView is one URL of a partner.
 type urlView struct {
 	ID    string
 	Title string
@@ -34,16 +34,24 @@ type urlView struct {
 	Check area.URLCheck
 }
 
-// urlTexts are what the URLs are for.
+// urlTexts describe the URLs.
 var urlTexts = []struct {
 	field       profile.Field
 	title, says string
 }{
-	{profile.Redirect, "Redirect URL", "Buyers who connect a license come here with a code. Without one they cannot redeem what they have paid for."},
-	{profile.Webhook, "Webhook URL", "Each change of a license is posted here, signed with the partner's webhook secret. Without one, events wait."},
+	{
+		profile.Redirect,
+		"Redirect URL",
+		"Buyers who connect a license come here with a code. Without one they cannot redeem what they have paid for.",
+	},
+	{
+		profile.Webhook,
+		"Webhook URL",
+		"Each change of a license is posted here, signed with the partner's webhook secret. Without one, events wait.",
+	},
 }
 
-// urls shows the URLs of a partner, and their checks as they go.
+// urls shows the URLs of a partner, with live results of their checks.
 func (p *Partners) urls(r *http.Request, v *Visit) (area.Shown, error) {
 	one, _, err := p.one(r)
 	if err != nil {
@@ -57,10 +65,11 @@ func (p *Partners) urls(r *http.Request, v *Visit) (area.Shown, error) {
 			if err != nil {
 				return page, "", err
 			}
-			redirect, last := view.URLs[0].Check, view.URLs[1].Check
+			redirect := view.URLs[0].Check
+			last := view.URLs[1].Check
 			if redirect.Running || last.Running {
 				page.Refresh = 2
-				return page, "", nil // the end is said
+				return page, "", nil // only the end of a check is announced
 			}
 			if redirect.Since(last) {
 				last = redirect
@@ -70,7 +79,7 @@ func (p *Partners) urls(r *http.Request, v *Visit) (area.Shown, error) {
 	}, nil
 }
 
-// seenURL is what a page showed of a URL.
+// seenURL returns the state of a URL that a page showed.
 func seenURL(title, saved string) area.Seen {
 	return area.Seen{Version: "url:" + saved, Facts: []area.Fact{{Name: title, Value: saved}}}
 }
@@ -87,23 +96,31 @@ func (p *Partners) urlsView(r *http.Request, v *Visit) (urlsView, error) {
 	}
 	view := urlsView{
 		Partner: one, Tabs: p.tabs(v, one, urlsPath),
-		Call: p.call("Check and save the URLs by API", http.MethodPatch, fmt.Sprintf("/operator/v1/partners/%d", one.ID)),
+		Call: p.call(
+			"Check and save the URLs by API",
+			http.MethodPatch,
+			fmt.Sprintf("/operator/v1/partners/%d", one.ID),
+		),
 	}
-	view.Call.JSON = jsonBody(map[string]any{"redirect_url": f.RedirectURL, "webhook_url": f.WebhookURL, "validate": true})
+	view.Call.JSON = jsonBody(
+		map[string]any{"redirect_url": f.RedirectURL, "webhook_url": f.WebhookURL, "validate": true},
+	)
 	saved := map[profile.Field]string{profile.Redirect: f.RedirectURL, profile.Webhook: f.WebhookURL}
 	for _, t := range urlTexts {
-		check, id := area.NewURLCheck(runs, t.field), area.SectionOf(t.field)
+		check := area.NewURLCheck(runs, t.field)
+		id := area.SectionOf(t.field)
 		field := area.URLField(t.field, t.title, saved[t.field], check)
 		view.Form.Fields = append(view.Form.Fields, field)
 		view.URLs = append(view.URLs, urlView{ID: id, Title: t.title, Says: t.says, Check: check, Form: area.URLForm{
-			Field: field, Action: v.Path("%s/%s", ofPartner(urlsPath, one.ID), id), Hidden: []ui.Param{seenURL(t.title, saved[t.field]).Param()},
-			May: v.May(account.Admin), Instead: "An admin can save one.",
+			Field: field, Action: v.Path("%s/%s", ofPartner(urlsPath, one.ID), id),
+			Hidden: []ui.Param{seenURL(t.title, saved[t.field]).Param()},
+			May:    v.May(account.Admin), Instead: "An admin can save one.",
 		}})
 	}
 	return view, nil
 }
 
-// saveURL begins the check of a URL. The page shows how it goes.
+// saveURL starts the check of a URL. The page shows its progress.
 func (p *Partners) saveURL(index int) Serve {
 	text := urlTexts[index]
 	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
@@ -114,13 +131,21 @@ func (p *Partners) saveURL(index int) Serve {
 		if err != nil {
 			return err
 		}
-		saved, typed := f.WebhookURL, ui.FormText(r, string(text.field))
+		saved := f.WebhookURL
+		typed := ui.FormText(r, string(text.field))
 		if text.field == profile.Redirect {
 			saved = f.RedirectURL
 		}
 		err = seenURL(text.title, saved).Unchanged(r)
 		if err == nil {
-			err = p.Checks.Start(r.Context(), v.Actor(), one.ID, text.field, typed, func(ctx context.Context) error { return p.area.Recheck(ctx, r, v) })
+			err = p.Checks.Start(
+				r.Context(),
+				v.Actor(),
+				one.ID,
+				text.field,
+				typed,
+				func(ctx context.Context) error { return p.area.Recheck(ctx, r, v) },
+			)
 		}
 		switch refused := fault.Of(err); {
 		case refused != nil:
@@ -130,7 +155,13 @@ func (p *Partners) saveURL(index int) Serve {
 			}
 			area.RefuseURL(&view.Form, text.field, typed, refused)
 			view.URLs[index].Form.Field = view.Form.Fields[index]
-			return p.render(w, r, v, "partner-urls", ui.View{Title: "URLs of " + one.Name, Status: wire.Status(refused.Kind), Data: view})
+			return p.render(
+				w,
+				r,
+				v,
+				"partner-urls",
+				ui.View{Title: "URLs of " + one.Name, Status: wire.Status(refused.Kind), Data: view},
+			)
 		case err != nil:
 			return err
 		case typed == "":

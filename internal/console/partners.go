@@ -1,8 +1,10 @@
 package console
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,109 +21,99 @@ import (
 	"claviger/internal/webhook"
 )
 
-// Partners is the pages about the partner applications.
+// Partners serves the pages about the partner applications.
 type Partners struct {
 	section
 
-	Partners *partner.Registry
-	Profiles *profile.Book
+	Partners *partner.Store
+	Profiles *profile.Store
 	Webhooks *webhook.Outbox
 	Support  *partner.Support
 	Checks   *profile.Runs
 	TestMail *outage.TestMailer
-	Payments *payment.Book
+	Payments *payment.Store
 }
 
 const (
-	partnerPath = partnersPath + "/{partner}"
-	pausePath   = partnerPath + "/pause"
-	resumePath  = partnerPath + "/resume"
+	partnerPath  = partnersPath + "/{partner}"
+	contactsPath = partnerPath + "/contacts"
+	pausePath    = partnerPath + "/pause"
+	resumePath   = partnerPath + "/resume"
 )
 
 func (p *Partners) table() []Route {
-	return append(p.productTable(), []Route{
-		row(Page, partnersPath, account.Read, p.list),
-		row(Page, newPartnerPath, account.Admin, p.askNew),
-		row(Act, newPartnerPath, account.Admin, p.create),
-		row(Page, partnerPath, account.Read, p.shows(p.partner)),
-		row(Stream, partnerPath+"/live", account.Read, p.tells(p.partner)),
-		row(Page, urlsPath, account.Read, p.shows(p.urls)),
-		row(Stream, urlsPath+"/live", account.Read, p.tells(p.urls)),
-		row(Act, urlsPath+"/redirect-url", account.Admin, p.saveURL(0)),
-		row(Act, urlsPath+"/webhook-url", account.Admin, p.saveURL(1)),
-		row(Page, contactsPath, account.Read, p.contacts),
-		row(Act, contactsPath, account.Admin, p.addContact),
-		row(Page, contactPath+"/test", account.Admin, p.askContact(testContact)),
-		row(Act, contactPath+"/test", account.Admin, p.onContact(testContact)),
-		row(Page, contactPath+"/remove", account.Admin, p.askContact(removeContact)),
-		row(Act, contactPath+"/remove", account.Admin, p.onContact(removeContact)),
-		row(Page, plansPath, account.Read, p.plans),
-		row(Page, newPlanPath, account.Admin, p.askNewPlan),
-		row(Act, newPlanPath, account.Admin, p.addPlan),
-		row(Page, planPricePath, account.Admin, p.askPlanPrice),
-		row(Act, planPricePath, account.Admin, p.setPlanPrice),
-		row(Page, planPath, account.Admin, p.askPlan),
-		row(Act, planPath, account.Admin, p.changePlan),
-		row(Page, removePlanPath, account.Admin, p.askRemovePlan),
-		row(Act, removePlanPath, account.Admin, p.removePlan),
-		row(Page, secretsPath, account.Read, p.secrets),
-		row(Page, rotatePath, account.Admin, p.askRotate),
-		row(Act, rotatePath, account.Admin, p.rotate),
-		row(Page, switchPath, account.Admin, p.askSwitch),
-		row(Act, switchPath, account.Admin, p.switchNow),
-		row(Page, partnerSettingsPath, account.Read, p.settings),
-		row(Act, partnerSettingsPath, account.Admin, p.changeSetting),
-		row(Page, singleKeyPath, account.Admin, p.askSingleKey),
-		row(Act, singleKeyPath, account.Admin, p.changeSingleKey),
-		row(Page, partnerPeoplePath, account.Read, p.people),
-		row(Page, pausePath, account.Admin, p.askPause),
-		row(Act, pausePath, account.Admin, p.pause),
-		row(Page, resumePath, account.Admin, p.askResume),
-		row(Act, resumePath, account.Admin, p.resume),
-		row(Page, supportPath, account.Support, p.askEnter),
-		row(Act, supportPath, account.Support, p.enter),
-		row(Page, allowSupportPath, account.Support, p.askAllow),
-		row(Act, allowSupportPath, account.Support, p.allow),
-		row(Act, leaveSupportPath, account.Support, p.leave),
-	}...)
+	return slices.Concat(p.productTable(), lives(partnerPath, p.partner), lives(urlsPath, p.urls),
+		p.shared().Contacts(), act(pausePath, account.Admin, p.pause), act(resumePath, account.Admin, p.resume),
+		act(planPricePath, account.Admin, p.planPrice), act(removePlanPath, account.Admin, p.removePlan), []Route{
+			row(Page, partnersPath, account.Read, p.list),
+			row(Page, newPartnerPath, account.Admin, p.askNew),
+			row(Act, newPartnerPath, account.Admin, p.create),
+			row(Act, urlsPath+"/redirect-url", account.Admin, p.saveURL(0)),
+			row(Act, urlsPath+"/webhook-url", account.Admin, p.saveURL(1)),
+			row(Page, plansPath, account.Read, p.plans),
+			row(Page, newPlanPath, account.Admin, p.askNewPlan),
+			row(Act, newPlanPath, account.Admin, p.addPlan),
+			row(Page, planPath, account.Admin, p.askPlan),
+			row(Act, planPath, account.Admin, p.changePlan),
+			row(Page, secretsPath, account.Read, p.secrets),
+			row(Page, rotatePath, account.Admin, p.askRotate),
+			row(Act, rotatePath, account.Admin, p.rotate),
+			row(Page, switchPath, account.Admin, p.askSwitch),
+			row(Act, switchPath, account.Admin, p.switchNow),
+			row(Page, partnerSettingsPath, account.Read, p.settings),
+			row(Act, partnerSettingsPath, account.Admin, p.changeSetting),
+			row(Page, singleKeyPath, account.Admin, p.askSingleKey),
+			row(Act, singleKeyPath, account.Admin, p.changeSingleKey),
+			row(Page, partnerPeoplePath, account.Read, p.people),
+			row(Page, supportPath, account.Support, p.askEnter),
+			row(Act, supportPath, account.Support, p.enter),
+			row(Page, allowSupportPath, account.Support, p.askAllow),
+			row(Act, allowSupportPath, account.Support, p.allow),
+			row(Act, leaveSupportPath, account.Support, p.leave),
+		})
 }
 
 const (
-	partnersPerPage = 500  // which are read; filters choose among them
-	maxWaiting      = 1000 // how far the list counts what waits for a partner
+	partnersPerPage = 500  // rows read per page, before filters
+	maxWaiting      = 1000 // limit of the count of a partner's waiting events
 )
 
 // partnersView is the list of partners.
 type partnersView struct {
 	Stats   []ui.Stat
-	Of      string // what the numbers are about
+	Of      string // subject of the figures
 	Filters ui.Filters
 	Results ui.Results
 	Add     string   // "" if the person may not
-	Acts    []ui.Tab // what can be done with all that match
-	GoOn    string   // where the search goes on if nothing on this page matches
+	Acts    []ui.Tab // acts on all matching partners
+	GoOn    string   // where to continue the search if nothing on this page matches
 	Call    ui.Curl
 }
 
-// partnerRow is a partner of the list, with how its endpoint does.
+// partnerRow is a partner of the list, with the health of its endpoint.
 type partnerRow struct {
 	partner.Partner
 	state  webhook.EndpointState
 	health webhook.EndpointHealth
 }
 
-// list shows the partners by name, each with how its endpoint does.
+// list shows the partners by name, with the health of their endpoints.
 func (p *Partners) list(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	q := r.URL.Query()
 	name, state := partnerQuery(r)
-	after, _ := strconv.ParseInt(q.Get("after"), 10, 64) // what is no number is the first page
+	after, _ := strconv.ParseInt(q.Get("after"), 10, 64) // anything but a number means the first page
 	rows, more, err := p.rows(r, after)
 	if err != nil {
 		return err
 	}
 	view := partnersView{
-		Filters: ui.Filters{Label: "Search partners", URL: v.Path(partnersPath), Fields: partnerFilters(name, state), Active: name != "" || state != "", Fold: true},
-		Call:    p.call("List the partners by API", http.MethodGet, "/operator/v1/partners", ui.Param{Name: "limit", Value: 100}),
+		Filters: ui.Filters{
+			Label: "Search partners", URL: v.Path(partnersPath), Fields: partnerFilters(name, state),
+			Active: name != "" || state != "", Fold: true,
+		},
+		Call: p.call(
+			"List the partners by API", http.MethodGet, "/operator/v1/partners", ui.Param{Name: "limit", Value: 100},
+		),
 	}
 	counts := map[webhook.EndpointState]int64{}
 	var found []partnerRow
@@ -153,7 +145,7 @@ func (p *Partners) list(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	return p.render(w, r, v, "partners", ui.View{Title: "Partners", Data: view})
 }
 
-// rows reads one page of partners with how they do, and whether more follow.
+// rows reads one page of partners with their health, and reports whether more follow.
 func (p *Partners) rows(r *http.Request, after int64) (rows []partnerRow, more bool, err error) {
 	list, err := p.Partners.ByName(r.Context(), after, partnersPerPage+1)
 	if err != nil {
@@ -181,14 +173,14 @@ func (p *Partners) rows(r *http.Request, after int64) (rows []partnerRow, more b
 	return rows, more, nil
 }
 
-// matches reports whether the filters mean the partner: a part of its name, its external
-// id, and its state.
+// matches reports whether the partner matches the filters: part of its name or its external id, and
+// its state.
 func (row partnerRow) matches(name string, state webhook.EndpointState) bool {
 	return (state == "" || row.state == state) &&
 		(name == "" || strings.Contains(strings.ToLower(row.Name), strings.ToLower(name)) || row.ExternalID == name)
 }
 
-// since is when the state began; zero if nothing says so.
+// since returns the start of the state, or zero if unknown.
 func (row partnerRow) since() time.Time {
 	switch row.state {
 	case webhook.EndpointPaused:
@@ -200,7 +192,7 @@ func (row partnerRow) since() time.Time {
 	return time.Time{}
 }
 
-// why says what the state is about.
+// why returns the reason for the state.
 func (row partnerRow) why() string {
 	switch row.state {
 	case webhook.EndpointPaused:
@@ -217,7 +209,7 @@ func (row partnerRow) why() string {
 	return ""
 }
 
-// partnerQuery reads which partners the address means.
+// partnerQuery reads the filters of the query.
 func partnerQuery(r *http.Request) (name string, state webhook.EndpointState) {
 	q := r.URL.Query()
 	return storable(strings.TrimSpace(q.Get("name"))), webhook.EndpointState(q.Get("state"))
@@ -234,18 +226,23 @@ func partnerFilters(name string, state webhook.EndpointState) []ui.Field {
 	}
 }
 
-// stateNames are the states as people read them.
+// stateNames are the display names of states.
 var stateNames = map[webhook.EndpointState]string{
 	webhook.EndpointHealthy: "Healthy", webhook.EndpointFailing: "Failing", webhook.EndpointParked: "Parked",
 	webhook.EndpointPaused: "Paused", webhook.EndpointNoURL: "No URL",
 }
 
-// stateStats are how many partners are in each state; each number leads to them.
+// stateStats counts the partners in each state, with links to them.
 func stateStats(v *Visit, counts map[webhook.EndpointState]int64) []ui.Stat {
-	tones := map[webhook.EndpointState]string{webhook.EndpointParked: "bad", webhook.EndpointFailing: "bad", webhook.EndpointPaused: "warn", webhook.EndpointNoURL: "warn"}
+	tones := map[webhook.EndpointState]string{
+		webhook.EndpointParked: "bad", webhook.EndpointFailing: "bad", webhook.EndpointPaused: "warn",
+		webhook.EndpointNoURL: "warn",
+	}
 	var stats []ui.Stat
 	for _, s := range webhook.EndpointStates {
-		stat := ui.Stat{Label: stateNames[s], Value: ui.Count(counts[s]), URL: v.Path(partnersPath) + "?state=" + string(s)}
+		stat := ui.Stat{
+			Label: stateNames[s], Value: ui.Count(counts[s]), URL: v.Path(partnersPath) + "?state=" + string(s),
+		}
 		if counts[s] > 0 {
 			stat.Tone = tones[s]
 		}
@@ -256,7 +253,12 @@ func stateStats(v *Visit, counts map[webhook.EndpointState]int64) []ui.Stat {
 
 func partnersTable(v *Visit, list []partnerRow) ui.Table {
 	t := ui.Table{ID: "partners", Caption: "Partners by name", Lines: true, Columns: []ui.Column{
-		{Label: "Partner"}, {Label: "State"}, {Label: "Waiting", Number: true}, {Label: "Since"}, {Label: "Why", Wrap: true}, {Label: "Last success", Wide: true},
+		{Label: "Partner"},
+		{Label: "State"},
+		{Label: "Waiting", Number: true},
+		{Label: "Since"},
+		{Label: "Why", Wrap: true},
+		{Label: "Last success", Wide: true},
 	}}
 	for _, row := range list {
 		t.Rows = append(t.Rows, ui.Row{ID: "partner-" + strconv.FormatInt(row.ID, 10), Cells: []ui.Cell{
@@ -271,7 +273,7 @@ func partnersTable(v *Visit, list []partnerRow) ui.Table {
 	return t
 }
 
-// waitingCount is how many events wait, in a cell.
+// waitingCount formats the number of waiting events for a cell.
 func waitingCount(n int64, more bool) string {
 	if more {
 		return ui.Count(n) + "+"
@@ -279,7 +281,7 @@ func waitingCount(n int64, more bool) string {
 	return ui.Count(n)
 }
 
-// withQuery is a query with another value of one parameter; "" leaves it out.
+// withQuery returns the query with one parameter changed; "" removes it.
 func withQuery(q url.Values, name, value string) string {
 	changed := url.Values{}
 	for n, values := range q {
@@ -294,6 +296,28 @@ func withQuery(q url.Values, name, value string) string {
 		return ""
 	}
 	return "?" + changed.Encode()
+}
+
+// About returns the visit for a page about a partner that the portal has, too.
+func (p *Partners) About(r *http.Request, visit area.Visit) (*area.PartnerVisit, error) {
+	one, _, err := p.one(r)
+	if err != nil {
+		return nil, err
+	}
+	v := visit.(*Visit)
+	return &area.PartnerVisit{
+		Visit: v, Partner: one, Base: v.Path("%s", ofPartner(partnerPath, one.ID)),
+		API:  fmt.Sprintf("/operator/v1/partners/%d", one.ID),
+		Tabs: func(path string) *ui.Tabs { return new(p.tabs(v, one, path)) },
+	}, nil
+}
+
+// shared returns the pages that the portal has, too.
+func (p *Partners) shared() *area.PartnerPages {
+	return &area.PartnerPages{
+		Side: p, Prefix: partnerPath, Rule: changes(account.Admin),
+		Partners: p.Partners, Profiles: p.Profiles, TestMail: p.TestMail,
+	}
 }
 
 // one reads the partner of the path, with its profile.

@@ -30,7 +30,7 @@ func hidden(s *pagetest.Page, name string) string {
 	return ""
 }
 
-// TestPartnersList: each partner with its state, and the filters of the address.
+// TestPartnersList: each partner with its state, and the filters of the URL.
 func TestPartnersList(t *testing.T) {
 	h := start(t)
 	well, _ := h.Partner("Anchor Log", profile.URLs{Webhook: "https://anchor.example/hook"})
@@ -80,7 +80,7 @@ func TestPartnersList(t *testing.T) {
 	}
 }
 
-// endpoint makes the row of a partner's endpoint, which fails.
+// endpoint inserts the row of a partner's failing endpoint.
 func (h *harness) endpoint(partnerID int64, parkedAt time.Time, lastError string) {
 	h.Helper()
 	h.Must(h.DB.Write(h.Context(), func(tx *sqldb.Tx) error {
@@ -91,8 +91,7 @@ func (h *harness) endpoint(partnerID int64, parkedAt time.Time, lastError string
 	}))
 }
 
-// TestPause: a partner is paused and resumed by forms that say what was seen, and the
-// audit names the person.
+// TestPause: forms with a seen field pause and resume a partner, and the audit names the person.
 func TestPause(t *testing.T) {
 	h := start(t)
 	at := path("/partners/%d", h.tide.ID)

@@ -24,19 +24,27 @@ func (l *Licenses) paymentTable() []Route {
 	}
 }
 
-// problemWords says what is wrong about a payment, and what to do.
+// problemWords describes each problem of a payment and its remedy.
 var problemWords = map[payment.ProblemKind]string{
-	payment.PaidUnknown:     "It was paid, and its order is not here: it was made after the last backup, or its license or partner is no longer here. Refund it, or sell it by hand and mark it as dealt with.",
+	payment.PaidUnknown: "It was paid, and its order is not here: it was made after the last backup, or its " +
+		"license or partner is no longer here. Refund it, or sell it by hand and mark it as dealt with.",
 	payment.PaidTwice:       "Another payment bought the same already. Refund this one.",
 	payment.PaidOtherAmount: "Another amount or currency was paid than was asked for, so nothing was sold. Refund it.",
 	payment.PaidRefunded:    "It was paid for a change of plan, and the license was refunded meanwhile. Refund it.",
-	payment.PaidErased:      "The buyer's account was deleted while they paid, so there is nobody to give the license to. Refund it.",
-	payment.PaidUnsold:      "It was paid and could not be sold. Refund it, or sell it by hand and mark it as dealt with.",
-	payment.RefundRefused:   "A refund failed, so the money is still here. See at Stripe why, and pay it back another way if need be.",
-	payment.InquiryOpened:   "The buyer's bank asks about the payment, which may become a dispute. Answer it at Stripe; nothing is on hold yet.",
+	payment.PaidErased: "The buyer's account was deleted while they paid, so there is nobody to give the " +
+		"license to. Refund it.",
+	payment.PaidUnsold: "It was paid and could not be sold. Refund it, or sell it by hand and mark it as dealt with.",
+	payment.PaidNotStanding: "Earlier money of the license was refunded or lost to a dispute, so what is left does " +
+		"not pay for this plan. Refund it.",
+	payment.RefundRefused: "A refund failed, so the money is still here. See at Stripe why, and pay it back another " +
+		"way if need be.",
+	payment.InquiryOpened: "The buyer's bank asks about the payment, which may become a dispute. Answer it at " +
+		"Stripe; nothing is on hold yet.",
+	payment.NotAnswered: "Stripe gives no answer about this dispute or refund, so we stopped asking. See at Stripe " +
+		"how it ended, and refund or reinstate the license if needed.",
 }
 
-// payments lists the payments that need a person.
+// payments lists the payments that need attention.
 func (l *Licenses) payments(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	list, err := l.Payments.Problems(r.Context())
 	if err != nil {
@@ -44,35 +52,61 @@ func (l *Licenses) payments(w http.ResponseWriter, r *http.Request, v *Visit) er
 	}
 	view := recordsView{
 		Heading: "Payments", Lead: "Payments that need a person. All others are with their purchases.",
-		Results: ui.Results{Nothing: ui.Empty{Title: "No payment needs anybody", Text: "What was paid was sold, and what was refunded went back."}},
-		Curl:    l.call("The same by API", http.MethodGet, "/operator/v1/payments/problems"),
+		Results: ui.Results{
+			Nothing: ui.Empty{
+				Title: "No payment needs anybody",
+				Text:  "What was paid was sold, and what was refunded went back.",
+			},
+		},
+		Curl: l.call("The same by API", http.MethodGet, "/operator/v1/payments/problems"),
 	}
 	view.Results.Table = ui.Table{
 		ID: "payments", Caption: "Payments that need a person", Cards: true,
-		Columns: []ui.Column{{Label: "Payment"}, {Label: "What is wrong", Wrap: true}, {Label: "Amount", Number: true}, {Label: "Since"}, {Label: "What you can do"}},
+		Columns: []ui.Column{
+			{Label: "Payment"},
+			{Label: "What is wrong", Wrap: true},
+			{Label: "Amount", Number: true},
+			{Label: "Since"},
+			{Label: "What you can do"},
+		},
 	}
 	for _, p := range list {
-		view.Results.Table.Rows = append(view.Results.Table.Rows, ui.Row{ID: fmt.Sprintf("problem-%d", p.ID), Cells: []ui.Cell{
-			{Text: p.ObjectID}, {Text: problemWords[p.Kind]}, {Text: money.Text(p.Amount, p.Currency)}, {At: p.CreatedAt}, l.problemActs(v, p),
-		}})
+		view.Results.Table.Rows = append(
+			view.Results.Table.Rows,
+			ui.Row{ID: fmt.Sprintf("problem-%d", p.ID), Cells: []ui.Cell{
+				{
+					Text: p.ObjectID,
+				},
+				{Text: problemWords[p.Kind]},
+				{Text: money.Text(p.Amount, p.Currency)},
+				{At: p.CreatedAt},
+				l.problemActs(v, p),
+			}},
+		)
 	}
 	return l.render(w, r, v, "records", ui.View{Title: "Payments", Data: view})
 }
 
-// problemActs are the links of a problem.
+// problemActs returns the links of a problem.
 func (l *Licenses) problemActs(v *Visit, p payment.Problem) ui.Cell {
 	if !v.May(account.Sell) {
 		return ui.Cell{}
 	}
 	var links []ui.RowLink
 	if p.Refundable() {
-		links = append(links, ui.RowLink{Label: "Refund…", Of: p.ObjectID, URL: v.Path(paymentsPath+"/%d/refund", p.ID)})
+		links = append(
+			links,
+			ui.RowLink{Label: "Refund…", Of: p.ObjectID, URL: v.Path(paymentsPath+"/%d/refund", p.ID)},
+		)
 	}
-	links = append(links, ui.RowLink{Label: "Mark as dealt with…", Of: p.ObjectID, URL: v.Path(paymentsPath+"/%d/dismiss", p.ID)})
+	links = append(
+		links,
+		ui.RowLink{Label: "Mark as dealt with…", Of: p.ObjectID, URL: v.Path(paymentsPath+"/%d/dismiss", p.ID)},
+	)
 	return ui.Cell{Acts: ui.Links(links...)}
 }
 
-// problemAct is what can be done about a payment.
+// problemAct is an act on a payment with a problem.
 type problemAct struct {
 	name, heading, label, busy, kind, did string
 	says                                  []string
@@ -80,7 +114,8 @@ type problemAct struct {
 }
 
 var refundPayment = problemAct{
-	name: "refund", heading: "Refund the payment", label: "Refund it", busy: "Asking Stripe…", kind: "danger", did: "Stripe is asked to pay it back.",
+	name: "refund", heading: "Refund the payment", label: "Refund it", busy: "Asking Stripe…", kind: "danger",
+	did:  "Stripe is asked to pay it back.",
 	says: []string{"Stripe pays the whole amount back to the buyer. This cannot be undone."},
 	do: func(l *Licenses, r *http.Request, v *Visit, id int64) error {
 		_, err := l.Payments.RefundProblem(r.Context(), v.Actor(), id)
@@ -89,29 +124,37 @@ var refundPayment = problemAct{
 }
 
 var dismissPayment = problemAct{
-	name: "dismiss", heading: "Mark the payment as dealt with", label: "Mark it", busy: "Marking…", did: "The payment is marked as dealt with.",
+	name: "dismiss", heading: "Mark the payment as dealt with", label: "Mark it", busy: "Marking…",
+	did:  "The payment is marked as dealt with.",
 	says: []string{"Nothing else happens: no money moves, and no license changes."},
 	do: func(l *Licenses, r *http.Request, v *Visit, id int64) error {
 		return l.Payments.Dismiss(r.Context(), v.Actor(), id)
 	},
 }
 
-// problemPage reads the problem of a path and makes the page that asks.
+// problemPage reads the problem of the path and builds the page that asks.
 func (l *Licenses) problemPage(r *http.Request, v *Visit, a problemAct) (ui.Confirm, payment.Problem, error) {
 	p, err := l.Payments.Problem(r.Context(), area.ID(r, "problem"))
 	if err != nil {
 		return ui.Confirm{}, p, area.Missing(err)
 	}
-	call := l.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/payments/problems/%d/%s", p.ID, a.name))
+	call := l.call(
+		"The same by API",
+		http.MethodPost,
+		fmt.Sprintf("/operator/v1/payments/problems/%d/%s", p.ID, a.name),
+	)
 	view := ui.Confirm{
-		Heading: a.heading, Action: v.Path(paymentsPath+"/%d/%s", p.ID, a.name), Cancel: v.Path(paymentsPath), Call: &call, Hidden: []ui.Param{seenProblem(p).Param()},
-		Says:   append([]string{fmt.Sprintf("%s, %s.", p.ObjectID, money.Text(p.Amount, p.Currency)), problemWords[p.Kind]}, a.says...),
+		Heading: a.heading, Action: v.Path(paymentsPath+"/%d/%s", p.ID, a.name), Cancel: v.Path(paymentsPath),
+		Call: &call, Hidden: []ui.Param{seenProblem(p).Param()},
+		Says: append(
+			[]string{fmt.Sprintf("%s, %s.", p.ObjectID, money.Text(p.Amount, p.Currency)), problemWords[p.Kind]},
+			a.says...),
 		Button: ui.Button{Label: a.label, Busy: a.busy, Kind: a.kind},
 	}
 	return view, p, nil
 }
 
-// seenProblem is what a page showed of a problem.
+// seenProblem returns the state of a problem that a page showed.
 func seenProblem(p payment.Problem) area.Seen {
 	state := "open"
 	if !p.DoneAt.IsZero() {
@@ -149,8 +192,7 @@ func (l *Licenses) doProblem(a problemAct) Serve {
 	}
 }
 
-// paidHere changes the page of a refund of what Stripe was paid: the money goes back from
-// here.
+// paidHere adapts the page of a refund to a payment by Stripe: the refund also returns the money.
 func (l *Licenses) paidHere(r *http.Request, order license.RefundOrder, view *ui.Confirm) (bool, error) {
 	list, err := l.Payments.PaidHere(r.Context(), order)
 	if err != nil || len(list) == 0 {
@@ -158,10 +200,19 @@ func (l *Licenses) paidHere(r *http.Request, order license.RefundOrder, view *ui
 	}
 	view.Button = ui.Button{Label: "Refund", Busy: "Asking Stripe…", Kind: "danger"}
 	for _, c := range list {
-		view.Says = append(view.Says, fmt.Sprintf("Stripe is asked to pay %s for %s back to the buyer. What is said above happens when Stripe has done it.", money.Text(c.Paid.Units, c.Paid.Currency), c.Item))
+		view.Says = append(
+			view.Says,
+			fmt.Sprintf(
+				"Stripe is asked to pay %s for %s back to the buyer. What is said above happens when Stripe has "+
+					"done it.",
+				money.Text(c.Paid.Units, c.Paid.Currency),
+				c.Item,
+			),
+		)
 	}
 	view.Fields = append(view.Fields, ui.Field{
-		Name: "record_only", Type: "checkbox", Label: "Only record it: the money went back another way", Checked: ui.FormText(r, "record_only") != "",
+		Name: "record_only", Type: "checkbox", Label: "Only record it: the money went back another way",
+		Checked: ui.FormText(r, "record_only") != "",
 	})
 	return true, nil
 }

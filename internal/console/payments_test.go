@@ -8,11 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"claviger/internal/apptest"
+	"claviger/internal/license"
 	"claviger/internal/payment"
 	"claviger/internal/payment/fakestripe"
 )
 
-// paymentProblem makes a payment that needs a person.
+// paymentProblem creates a payment that needs attention.
 func (h *harness) paymentProblem() int64 {
 	h.Helper()
 	object := "cs_" + strconv.FormatInt(time.Now().UnixNano(), 36)
@@ -21,7 +23,7 @@ func (h *harness) paymentProblem() int64 {
 	return h.Count(`SELECT id FROM payment_problems WHERE object_id = $1`, object)
 }
 
-// takePayments has the console's marketplace take payments at a fake Stripe.
+// takePayments connects the console's marketplace to a fake Stripe.
 func (h *harness) takePayments() *fakestripe.Server {
 	h.Helper()
 	stripe := &fakestripe.Server{Secret: "whsec_test"}
@@ -33,8 +35,8 @@ func (h *harness) takePayments() *fakestripe.Server {
 	return stripe
 }
 
-// TestPaymentProblems: a payment that bought nothing stands on Today with its refund, and
-// is refunded or marked.
+// TestPaymentProblems: a payment that bought nothing is on Today with its refund, and is refunded
+// or marked.
 func TestPaymentProblems(t *testing.T) {
 	h := start(t)
 	b := h.as(admin)
@@ -60,7 +62,7 @@ func TestPaymentProblems(t *testing.T) {
 	}
 }
 
-// TestPlanChangePrice: an admin sets what a change of plan costs, where payments are taken.
+// TestPlanChangePrice: an admin sets the price of a plan change, if payments are taken.
 func TestPlanChangePrice(t *testing.T) {
 	h := start(t)
 	b, plans := h.as(admin), path("/partners/%d/plans", h.tide.ID)
@@ -89,8 +91,8 @@ func TestPlanChangePrice(t *testing.T) {
 	}
 }
 
-// TestRefundByStripe: the refund of what Stripe was paid moves the money, or is only
-// recorded where the person says so.
+// TestRefundByStripe: the refund of a Stripe payment moves the money, or is only recorded if the
+// person chooses so.
 func TestRefundByStripe(t *testing.T) {
 	h := start(t)
 	stripe, b := h.takePayments(), h.as(admin)
@@ -122,4 +124,29 @@ func TestRefundByStripe(t *testing.T) {
 	if n := h.Count(`SELECT count(*) FROM purchase_links WHERE purchase_id = $1 AND refund_id <> 0`, second.PurchaseID); n != 1 || len(stripe.Objects("re")) != 1 {
 		t.Errorf("%d recorded, %d at Stripe", n, len(stripe.Objects("re")))
 	}
+}
+
+// TestRefundedButWorking: Today lists a license that was refunded but still works, and its button
+// ends it without touching the payment.
+func TestRefundedButWorking(t *testing.T) {
+	h := start(t)
+	h.setUp()
+	l := h.sell()
+	order := license.RefundOrder{LicenseKey: l.Key}
+	_, err := h.Licenses.Refund(t.Context(), apptest.Tester, order)
+	h.Must(err)
+	h.Exec(`INSERT INTO purchases (id, partner_id, kind, external_id, tier, quantity, amount_cents, currency, user_id, shop, content, created_at)
+		VALUES (900, $1, 2, '', 1, 1, 0, 'USD', 0, TRUE, '', 1)`, h.tide.ID)
+	h.Exec(`INSERT INTO purchase_links (license_id, seq, purchase_id, tier, refund_id) VALUES ($1, 2, 900, 1, 0)`, l.ID)
+	h.Exec(`UPDATE licenses SET ended = FALSE, status = 1 WHERE id = $1`, l.ID)
+	h.Exec(`INSERT INTO refunded_but_working (license_id) VALUES ($1)`, l.ID)
+	wantsNone(t, h.as(viewer).Get(path("")), "?only=free")
+	b := h.as(admin)
+	wants(t, b.Get(path("")), http.StatusOK, "Refunded but still working", l.Key, "Sold for Tide Planner.")
+	ask := b.Get(path("/licenses/%s/refund", l.Key)+"?only=free").Want(http.StatusOK, "Refund the plan changes that cost nothing")
+	wants(t, b.Follow(b.Press(ask, "Record the refund")), http.StatusOK, "The refund is recorded.")
+	if now, err := h.Licenses.ByKey(t.Context(), l.Key); err != nil || !now.Ended {
+		t.Errorf("it still works: %+v, %v", now, err)
+	}
+	wantsNone(t, b.Get(path("")), "Refunded but still working")
 }

@@ -13,13 +13,13 @@ import (
 	"claviger/internal/ui"
 )
 
-// People is the pages about buyers, members of partners and operators.
+// People serves the pages about buyers, members of partners and operators.
 type People struct {
 	section
-	Accounts *account.Book
-	Partners *partner.Registry
-	Licenses *license.Registry
-	Support  *support.Desk
+	Accounts *account.Store
+	Partners *partner.Store
+	Licenses *license.Store
+	Support  *support.Store
 }
 
 const personPath = peoplePath + "/{person}"
@@ -39,7 +39,7 @@ func (p *People) table() []Route {
 	}
 }
 
-// perPage is how many rows a list of the console has.
+// perPage is the number of rows per page of the console's lists.
 const perPage = 50
 
 // listView is a list with filters.
@@ -47,12 +47,12 @@ type listView struct {
 	Heading, Lead string
 	Form          ui.Form
 	Results       ui.Results
-	Acts          []ui.Tab // what can be done with all that match
-	Export        string   // where the list is exported, "" if it is not
+	Acts          []ui.Tab // acts on all matching rows
+	Export        string   // page that exports the list, "" if it cannot be exported
 	Curl          ui.Curl
 }
 
-// showList shows a list; a filter that is not acceptable is said at its field.
+// showList shows a list. Invalid filters have an error at their field.
 func (s *Shell) showList(w http.ResponseWriter, r *http.Request, v *Visit, view listView) error {
 	status := http.StatusOK
 	if view.Form.Failed() {
@@ -61,7 +61,8 @@ func (s *Shell) showList(w http.ResponseWriter, r *http.Request, v *Visit, view 
 	f := &view.Results.Filters
 	f.Fields, f.Active, f.Fold = view.Form.Fields, narrowed(r), true
 	if !view.Results.SearchedTo.IsZero() { // it is the same page
-		view.Results.GoOn, view.Results.Pager.Next = view.Results.Pager.Next, ""
+		view.Results.GoOn = view.Results.Pager.Next
+		view.Results.Pager.Next = ""
 	}
 	return s.render(w, r, v, "list", ui.View{Title: view.Heading, Status: status, Data: view})
 }
@@ -72,16 +73,24 @@ func (p *People) people(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	view := listView{
 		Heading: "People", Lead: "Buyers, members of partners, and operators.",
 		Form: ui.Form{Fields: []ui.Field{
-			{Name: "email", Label: "Email address", Value: f.Email}, {Name: "external_id", Label: "External id", Value: f.ExternalID},
+			{
+				Name:  "email",
+				Label: "Email address",
+				Value: f.Email,
+			}, {Name: "external_id", Label: "External id", Value: f.ExternalID},
 		}},
 		Results: ui.Results{
 			Filters: ui.Filters{Label: "Search people", URL: v.Path(peoplePath)},
-			Nothing: ui.Empty{Title: "Nobody yet", Text: "People appear with their first purchase, or when they sign up."},
+			Nothing: ui.Empty{
+				Title: "Nobody yet",
+				Text:  "People appear with their first purchase, or when they sign up.",
+			},
 		},
 		Curl: p.call("The same by API", http.MethodGet, "/operator/v1/users",
 			ui.Param{Name: "email", Value: f.Email}, ui.Param{Name: "external_id", Value: f.ExternalID}),
 	}
-	if f.Email, f.ExternalID = storable(f.Email), storable(f.ExternalID); true {
+	f.Email, f.ExternalID = storable(f.Email), storable(f.ExternalID)
+	if true {
 		list, more, err := p.Accounts.Before(r.Context(), f, before(r), perPage)
 		if err != nil {
 			return err
@@ -96,12 +105,13 @@ func (p *People) people(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	return p.showList(w, r, v, view)
 }
 
-// storable is a text of the query that both databases take; nothing has the others.
+// storable replaces the characters of a query that the databases reject; no stored text contains
+// them.
 func storable(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// personView is a person.
+// personView is the page of a person.
 type personView struct {
 	User      account.User
 	Name      string
@@ -116,13 +126,13 @@ type personView struct {
 	Curl      ui.Curl
 }
 
-// factView is one thing that is known.
+// factView is one known fact.
 type factView struct {
 	Name string
 	ui.Cell
 }
 
-// teamView is a partner that a person acts for.
+// teamView is the membership of a person in a partner's team.
 type teamView struct{ Name, Role, URL string }
 
 func (p *People) person(w http.ResponseWriter, r *http.Request, v *Visit) error {
@@ -130,7 +140,11 @@ func (p *People) person(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	if err != nil {
 		return err
 	}
-	view := personView{User: u, Name: personName(u), Curl: p.call("Read this person by API", http.MethodGet, fmt.Sprintf("/operator/v1/users/%d", u.ID))}
+	view := personView{
+		User: u,
+		Name: personName(u),
+		Curl: p.call("Read this person by API", http.MethodGet, fmt.Sprintf("/operator/v1/users/%d", u.ID)),
+	}
 	view.Facts = personFacts(u)
 	teams, err := p.Partners.Accesses(r.Context(), u.ID, perPage)
 	if err != nil {
@@ -166,7 +180,9 @@ func (p *People) person(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	if view.Sessions, err = p.sessions(r, v, u, len(teams) > 0); err != nil {
 		return err
 	}
-	view.Acts = personActs(v, u, len(teams) > 0)
+	if view.Acts, err = p.acts(r, v, u, len(teams) > 0); err != nil {
+		return err
+	}
 	return p.render(w, r, v, "person", ui.View{Title: view.Name, Data: view})
 }
 
@@ -181,7 +197,10 @@ func personFacts(u account.User) []factView {
 	case !u.ErasedAt.IsZero():
 		return append(facts, factView{"Erased", ui.Cell{At: u.ErasedAt, Exact: true}})
 	case u.ProvenAt.IsZero():
-		facts = append(facts, factView{"Address", ui.Cell{Text: "not proven yet: nobody has opened a link that was mailed to it"}})
+		facts = append(
+			facts,
+			factView{"Address", ui.Cell{Text: "not proven yet: nobody has opened a link that was mailed to it"}},
+		)
 	default:
 		facts = append(facts, factView{"Address proven", ui.Cell{At: u.ProvenAt, Exact: true}})
 	}

@@ -11,14 +11,13 @@ import (
 	"claviger/internal/ui"
 )
 
-// choice is something that a person may do, or why not, for the part "choices", which
-// takes a list.
+// choice is a possible act, or the reason it is impossible, for the template "choices".
 type choice struct {
 	Label, URL string
-	Why        string // why it is not possible; "": it is
+	Why        string // the reason it is impossible, or ""
 }
 
-// Plain is the label of what is not possible: no page follows.
+// Plain returns the label of an impossible act, without the ellipsis that promises a page.
 func (c choice) Plain() string { return strings.TrimSuffix(c.Label, "…") }
 
 // find returns the person of the path.
@@ -27,17 +26,34 @@ func (p *People) find(r *http.Request) (account.User, error) {
 	return u, area.Missing(err)
 }
 
-// personActs are what may be done with a person.
-func personActs(v *Visit, u account.User, member bool) []choice {
+// mayAssist refuses the visitor a sign-in link for the person. An assisted session cannot make
+// links: its user may be the person who made the link for it.
+func (p *People) mayAssist(r *http.Request, v *Visit, u account.User) error {
+	if v.Signed.Assisted {
+		return fault.New(
+			fault.Forbidden, codeAssisted,
+			"You signed in with a link that someone else made for you. Sign in yourself to make one for others.",
+		)
+	}
+	return p.Accounts.MayAssist(r.Context(), v.Actor(), u)
+}
+
+// acts returns the acts on a person.
+func (p *People) acts(r *http.Request, v *Visit, u account.User, member bool) ([]choice, error) {
 	if !u.ErasedAt.IsZero() {
-		return []choice{{Label: "Nothing", Why: "The person was erased."}}
+		return []choice{{Label: "Nothing", Why: "The person was erased."}}, nil
+	}
+	err := p.mayAssist(r, v, u)
+	assist := fault.Of(err)
+	if err != nil && assist == nil {
+		return nil, err
 	}
 	link := choice{Label: "Make a sign-in link…", URL: v.Path(peoplePath+"/%d/link", u.ID)}
 	switch {
 	case !v.May(account.Support):
 		link = choice{Label: "Sign-in link", Why: "Needs the role support or admin."}
-	case !mayServe(v, u, member):
-		link = choice{Label: "Sign-in link", Why: needsAdmin}
+	case assist != nil:
+		link = choice{Label: "Sign-in link", Why: assist.Text}
 	case u.Email == "":
 		link = choice{Label: "Sign-in link", Why: "The person has no email address."}
 	}
@@ -45,19 +61,18 @@ func personActs(v *Visit, u account.User, member bool) []choice {
 	if !v.May(account.Admin) {
 		erase = choice{Label: "Erase", Why: "Needs the role admin."}
 	}
-	return []choice{link, endAllChoice(v, u, member), erase}
+	return []choice{link, endAllChoice(v, u, member), erase}, nil
 }
 
-// needsAdmin says why support may not do something.
+// needsAdmin is the reason shown to support.
 const needsAdmin = "Needs the role admin, because the person acts for the marketplace or a partner."
 
-// mayServe reports whether the visitor may make a link for the person, and see and end
-// their sessions: whoever signs in as an operator or a member can do what those can.
+// mayServe reports whether the visitor may see and end the person's sessions.
 func mayServe(v *Visit, u account.User, member bool) bool {
 	return v.May(account.Admin) || v.May(account.Support) && u.Role == "" && !member
 }
 
-// linkView is the page that asks for a sign-in link.
+// linkView builds the page that asks for a sign-in link.
 func (p *People) linkView(r *http.Request, v *Visit) (ui.Confirm, account.User, error) {
 	u, err := p.find(r)
 	if err != nil {
@@ -65,24 +80,23 @@ func (p *People) linkView(r *http.Request, v *Visit) (ui.Confirm, account.User, 
 	}
 	call := p.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/users/%d/session", u.ID))
 	view := ui.Confirm{
-		Heading: "Make a sign-in link", Cancel: v.Path(peoplePath+"/%d", u.ID), Action: v.Path(peoplePath+"/%d/link", u.ID),
+		Heading: "Make a sign-in link", Cancel: v.Path(peoplePath+"/%d", u.ID),
+		Action: v.Path(peoplePath+"/%d/link", u.ID),
 		Says: []string{
 			fmt.Sprintf("The link signs one person in as %s, once. It is shown here and nowhere else.", personName(u)),
+			"The session shows the person's account and licenses. It does not confirm the email address, and it cannot accept an invitation or change how the person signs in.",
 			"Give it to nobody but this person. It never replaces a second factor. That you made it is in the audit.",
 		},
 		Button: ui.Button{Label: "Make the link", Busy: "Making…"}, Hidden: []ui.Param{area.Nonce()}, Call: &call,
 	}
-	teams, err := p.Partners.Accesses(r.Context(), u.ID, 1)
-	switch {
-	case err != nil:
-		return view, u, err
-	case !u.ErasedAt.IsZero():
+	if u.ErasedAt.IsZero() {
+		err = p.mayAssist(r, v, u)
+	} else {
 		err = fault.New(fault.Conflict, account.CodeUserErased, "This person was erased. There is nobody to sign in.")
-	case !mayServe(v, u, len(teams) > 0):
-		err = fault.New(fault.Forbidden, CodeNeedsAdmin, "This person acts for the marketplace or for a partner, so a link needs the role admin. Ask an admin to make it.")
 	}
 	if err != nil {
-		view.Action, view.Hidden = "", nil
+		view.Action = ""
+		view.Hidden = nil
 	}
 	return view, u, err
 }
@@ -113,7 +127,7 @@ func (p *People) makeLink(w http.ResponseWriter, r *http.Request, v *Visit) erro
 	})
 }
 
-// eraseView is the page that says what an erasure takes.
+// eraseView builds the page that lists the consequences of an erasure.
 func (p *People) eraseView(r *http.Request, v *Visit) (ui.Confirm, area.Seen, account.User, error) {
 	u, err := p.find(r)
 	if err != nil {
@@ -121,13 +135,15 @@ func (p *People) eraseView(r *http.Request, v *Visit) (ui.Confirm, area.Seen, ac
 	}
 	call := p.call("The same by API", http.MethodDelete, fmt.Sprintf("/operator/v1/users/%d", u.ID))
 	view := ui.Confirm{
-		Heading: "Erase " + personName(u), Cancel: v.Path(peoplePath+"/%d", u.ID), Action: v.Path(peoplePath+"/%d/erase", u.ID),
+		Heading: "Erase " + personName(u), Cancel: v.Path(peoplePath+"/%d", u.ID),
+		Action: v.Path(peoplePath+"/%d/erase", u.ID),
 		Button: ui.Button{Label: "Erase this person", Busy: "Erasing…", Kind: "danger"}, Call: &call,
 		Form: ui.Form{Fields: []ui.Field{{Name: "confirm", Label: "Type ERASE to confirm", Required: true}}},
 	}
 	e, err := p.Support.PreviewErase(r.Context(), v.Actor(), u.ID)
 	if err != nil {
-		view.Action, view.Fields = "", nil
+		view.Action = ""
+		view.Fields = nil
 		return view, area.Seen{}, u, err
 	}
 	lost := 0
@@ -138,8 +154,14 @@ func (p *People) eraseView(r *http.Request, v *Visit) (ui.Confirm, area.Seen, ac
 	}
 	view.Says = []string{
 		"This cannot be undone. What goes: the email address, the name, the external id, the password, every way to sign in and every session.",
-		fmt.Sprintf("Licenses of the person: %d. Of these, %d stop working, and their partners are told. Nobody can activate any of them afterwards, unless you transfer it to somebody.", len(e.Licenses), lost),
-		fmt.Sprintf("Also removed: places in partners' teams: %d, entries among partners' contacts: %d, mails on record: %d, and the notes of refunds of the person's licenses.", len(e.Teams), e.Contacts, e.Mails),
+		fmt.Sprintf(
+			"Licenses of the person: %d. Of these, %d stop working, and their partners are told. Nobody can activate any of them afterwards, unless you transfer it to somebody.",
+			len(e.Licenses), lost,
+		),
+		fmt.Sprintf(
+			"Also removed: places in partners' teams: %d, entries among partners' contacts: %d, mails on record: %d, and the notes of refunds of the person's licenses.",
+			len(e.Teams), e.Contacts, e.Mails,
+		),
 		"What stays: purchases, events and audit entries, under a number that no longer tells who it was.",
 	}
 	seen := area.Seen{Version: u.UpdatedAt.UTC().String(), Facts: []area.Fact{

@@ -13,9 +13,10 @@ import (
 	"claviger/internal/ui"
 )
 
-// salesFilter reads which purchases the address means. nobody says that no one has the
-// email address.
-func (l *Licenses) salesFilter(r *http.Request) (f license.FindSales, form ui.Form, email string, nobody bool, err error) {
+// salesFilter reads the filter of the query. nobody reports that no account has the email address.
+func (l *Licenses) salesFilter(
+	r *http.Request,
+) (f license.FindSales, form ui.Form, email string, nobody bool, err error) {
 	q := r.URL.Query()
 	form = ui.Form{Fields: []ui.Field{
 		{Name: "external_id", Label: "Reference", Value: q.Get("external_id")},
@@ -24,7 +25,9 @@ func (l *Licenses) salesFilter(r *http.Request) (f license.FindSales, form ui.Fo
 		{Name: "from", Label: "Bought from", Type: "datetime-local"},
 		{Name: "to", Label: "Bought to", Type: "datetime-local"},
 	}}
-	f = license.FindSales{ExternalID: storable(strings.TrimSpace(q.Get("external_id"))), PartnerID: number(r, &form, "partner_id")}
+	f = license.FindSales{
+		ExternalID: storable(strings.TrimSpace(q.Get("external_id"))), PartnerID: number(r, &form, "partner_id"),
+	}
 	f.From, f.To = span(r, &form)
 	f.UserID, email, nobody, err = l.ownerID(r)
 	return f, form, email, nobody, err
@@ -48,13 +51,16 @@ func (l *Licenses) purchases(w http.ResponseWriter, r *http.Request, v *Visit) e
 	return l.showList(w, r, v, listView{
 		Heading: "Purchases", Lead: "Purchases and plan changes of all partners, newest first.", Form: form,
 		Results: ui.Results{
-			Filters: ui.Filters{Label: "Search purchases", URL: v.Path(purchasesPath)}, Table: purchasesTable(v, found.Sales, names),
-			Pager: pager(r, "Pages of purchases", found.Next), SearchedTo: found.SearchedTo,
+			Filters: ui.Filters{Label: "Search purchases", URL: v.Path(purchasesPath)},
+			Table:   purchasesTable(v, found.Sales, names),
+			Pager:   pager(r, "Pages of purchases", found.Next), SearchedTo: found.SearchedTo,
 			Nothing: ui.Empty{Title: "Nothing was sold yet", Text: "Purchases appear when your checkout records them."},
 		},
 		Acts: l.bulkActs(r, v, bulk.Purchases), Export: exportURL(r, v, export.Purchases),
-		Curl: l.call("The same by API", http.MethodGet, "/operator/v1/purchases/search", ui.Param{Name: "external_id", Value: f.ExternalID},
-			ui.Param{Name: "email", Value: email}, ui.Param{Name: "partner_id", Value: orNil(f.PartnerID)}, ui.Param{Name: "from", Value: f.From}, ui.Param{Name: "to", Value: f.To}),
+		Curl: l.call("The same by API", http.MethodGet, "/operator/v1/purchases/search",
+			ui.Param{Name: "external_id", Value: f.ExternalID},
+			ui.Param{Name: "email", Value: email}, ui.Param{Name: "partner_id", Value: orNil(f.PartnerID)},
+			ui.Param{Name: "from", Value: f.From}, ui.Param{Name: "to", Value: f.To}),
 	})
 }
 
@@ -86,7 +92,8 @@ func (l *Licenses) purchase(w http.ResponseWriter, r *http.Request, v *Visit) er
 		Sale: s.Sale, What: saleWords(&s.Sale), Amount: paid(&s.Sale),
 		Partner:  factView{"Application", ui.Cell{Text: names[s.PartnerID], URL: l.partnerURL(v, s.PartnerID)}},
 		Buyer:    factView{"Buyer", ui.Cell{Text: "none was named"}},
-		Licenses: licensesTable(v, s.Licenses, names), Curl: l.call("The same by API", http.MethodGet, fmt.Sprintf("/operator/v1/purchases/%d", s.ID)),
+		Licenses: licensesTable(v, s.Licenses, names),
+		Curl:     l.call("The same by API", http.MethodGet, fmt.Sprintf("/operator/v1/purchases/%d", s.ID)),
 	}
 	if s.UserID != 0 {
 		u, err := l.Accounts.Get(r.Context(), s.UserID)
@@ -100,7 +107,8 @@ func (l *Licenses) purchase(w http.ResponseWriter, r *http.Request, v *Visit) er
 	var list []license.Refund
 	for i, d := range s.Items {
 		t := chainTable(v, d)
-		t.ID, t.Caption = fmt.Sprintf("chain-%d", i), "What was paid for license "+d.Key[len(d.Key)-4:]
+		t.ID = fmt.Sprintf("chain-%d", i)
+		t.Caption = "What was paid for license " + d.Key[len(d.Key)-4:]
 		for n := range t.Rows {
 			t.Rows[n].ID = "" // a purchase of several licenses is in several tables
 		}
@@ -110,7 +118,8 @@ func (l *Licenses) purchase(w http.ResponseWriter, r *http.Request, v *Visit) er
 		}
 		for _, f := range d.Refunds {
 			if !refunds[f.ID] {
-				refunds[f.ID], list = true, append(list, f)
+				refunds[f.ID] = true
+				list = append(list, f)
 			}
 		}
 	}
@@ -120,7 +129,7 @@ func (l *Licenses) purchase(w http.ResponseWriter, r *http.Request, v *Visit) er
 		return err
 	}
 	for i := range entries {
-		entries[i].PurchaseID = 0 // it would lead to this page
+		entries[i].PurchaseID = 0 // it would link to this page
 	}
 	view.Payments = timelineOf(v, "Payments, newest first", entries)
 	if open && v.May(account.Sell) {
@@ -129,7 +138,7 @@ func (l *Licenses) purchase(w http.ResponseWriter, r *http.Request, v *Visit) er
 	return l.render(w, r, v, "purchase", ui.View{Title: fmt.Sprintf("Purchase %d", s.ID), Data: view})
 }
 
-// sendPage asks whether an event of a license is sent again.
+// sendPage builds the page that asks whether to resend an event of a license.
 func (l *Licenses) sendPage(r *http.Request, v *Visit) (ui.Confirm, license.License, int64, error) {
 	d, err := l.Licenses.ByKey(r.Context(), r.PathValue("license"))
 	if err != nil {
@@ -142,7 +151,8 @@ func (l *Licenses) sendPage(r *http.Request, v *Visit) (ui.Confirm, license.Lice
 	}
 	call := l.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/events/%d/redeliver", id))
 	return ui.Confirm{
-		Heading: fmt.Sprintf("Send event %d again", id), Action: v.Path(licensesPath+"/%s/events/%d/send", d.Key, id), Cancel: v.Path(licensesPath+"/%s", d.Key),
+		Heading: fmt.Sprintf("Send event %d again", id), Action: v.Path(licensesPath+"/%s/events/%d/send", d.Key, id),
+		Cancel: v.Path(licensesPath+"/%s", d.Key),
 		Says:   []string{"It is sent now to the partner's webhook URL, with the same body and the same webhook-id, signed anew. After it comes the newest event of the license, so that the application is not left in the past."},
 		Button: ui.Button{Label: "Send it again", Busy: "Sending…"}, Call: &call,
 	}, d, id, nil
@@ -164,5 +174,8 @@ func (l *Licenses) send(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	if err := l.Webhooks.Redeliver(r.Context(), v.Actor(), d.PartnerID, id); err != nil {
 		return l.area.Refuse(w, r, v, view, err)
 	}
-	return l.area.Done(w, r, v, fmt.Sprintf(licensesPath+"/%s", d.Key), "The event is on its way. Reload the page to see what the partner's server answered.")
+	return l.area.Done(
+		w, r, v, fmt.Sprintf(licensesPath+"/%s", d.Key),
+		"The event is on its way. Reload the page to see what the partner's server answered.",
+	)
 }

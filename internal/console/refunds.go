@@ -13,7 +13,7 @@ import (
 	"claviger/internal/validate"
 )
 
-// refundFields are what a refund is recorded with.
+// refundFields returns the fields of a refund.
 func refundFields(r *http.Request) []ui.Field {
 	return []ui.Field{
 		{Name: "external_id", Label: "Your reference", Value: ui.FormText(r, "external_id")},
@@ -21,31 +21,58 @@ func refundFields(r *http.Request) []ui.Field {
 	}
 }
 
-// refundPage is the page of a refund, with what it would do.
-func (l *Licenses) refundPage(r *http.Request, v *Visit, heading, at, back string, order license.RefundOrder, of []license.Detail) (ui.Confirm, error) {
-	call := l.call("See what it would do by API; without /preview it is done", http.MethodPost, "/operator/v1/refunds/preview")
+// refundPage builds the page of a refund with its effects.
+func (l *Licenses) refundPage(
+	r *http.Request,
+	v *Visit,
+	heading, at, back string,
+	order license.RefundOrder,
+	of []license.Detail,
+) (ui.Confirm, error) {
+	call := l.call(
+		"See what it would do by API; without /preview it is done",
+		http.MethodPost,
+		"/operator/v1/refunds/preview",
+	)
 	view := ui.Confirm{
-		Heading: heading, Action: at, Cancel: back, Button: ui.Button{Label: "Record the refund", Busy: "Recording…", Kind: "danger"},
-		Hidden: []ui.Param{seenLicense(of...).Param(), area.Nonce()}, Call: &call, Form: ui.Form{Fields: refundFields(r)},
+		Heading: heading, Action: at, Cancel: back,
+		Button: ui.Button{Label: "Record the refund", Busy: "Recording…", Kind: "danger"},
+		Hidden: []ui.Param{
+			seenLicense(of...).Param(),
+			area.Nonce(),
+		}, Call: &call, Form: ui.Form{Fields: refundFields(r)},
 	}
-	list, err := l.Licenses.Preview(func(dry *license.Registry) error {
+	list, err := l.Licenses.Preview(func(dry *license.Store) error {
 		_, err := dry.Refund(r.Context(), v.Actor(), order)
 		return err
 	})
 	if err != nil {
-		view.Action, view.Fields, view.Hidden = "", nil, nil
+		view.Action = ""
+		view.Fields = nil
+		view.Hidden = nil
 		return view, err
 	}
 	view.Says = effects(list)
 	if here, err := l.paidHere(r, order, &view); err != nil || here {
 		return view, err
 	}
-	view.Says = append(view.Says, "This records the refund. It moves no money: your checkout does that. A refund can be reversed.")
+	view.Says = append(
+		view.Says,
+		"This records the refund. It moves no money: your checkout does that. A refund can be reversed.",
+	)
 	return view, nil
 }
 
 // doRefund records the refund of a page.
-func (l *Licenses) doRefund(w http.ResponseWriter, r *http.Request, v *Visit, view ui.Confirm, failed error, order license.RefundOrder, of []license.Detail) error {
+func (l *Licenses) doRefund(
+	w http.ResponseWriter,
+	r *http.Request,
+	v *Visit,
+	view ui.Confirm,
+	failed error,
+	order license.RefundOrder,
+	of []license.Detail,
+) error {
 	err := seenLicense(of...).Unchanged(r)
 	if err == nil {
 		err = failed
@@ -60,9 +87,20 @@ func (l *Licenses) doRefund(w http.ResponseWriter, r *http.Request, v *Visit, vi
 		order.Idempotency, err = l.area.Once(r, v)
 	}
 	if err == nil && ui.FormText(r, "record_only") == "" {
-		asked, here, aerr := l.Payments.AskRefunds(r.Context(), v.Actor(), order, cmp.Or(order.ExternalID, order.Idempotency.Key))
+		asked, here, aerr := l.Payments.AskRefunds(
+			r.Context(),
+			v.Actor(),
+			order,
+			cmp.Or(order.ExternalID, order.Idempotency.Key),
+		)
 		if err = aerr; here && err == nil {
-			return l.area.Done(w, r, v, fmt.Sprintf(purchasesPath+"/%d", asked[0].PurchaseID), "Stripe is asked to pay it back. The license is refunded when Stripe has done it.")
+			return l.area.Done(
+				w,
+				r,
+				v,
+				fmt.Sprintf(purchasesPath+"/%d", asked[0].PurchaseID),
+				"Stripe is asked to pay it back. The license is refunded when Stripe has done it.",
+			)
 		}
 	}
 	var f license.Refund
@@ -75,23 +113,36 @@ func (l *Licenses) doRefund(w http.ResponseWriter, r *http.Request, v *Visit, vi
 	return l.area.Done(w, r, v, fmt.Sprintf(refundsPath+"/%d", f.ID), "The refund is recorded.")
 }
 
-// licenseRefund is the page of a refund of a license: of one purchase in its chain, which
-// the query names, or of all.
+// licenseRefund builds the page of a refund of a license: of one purchase in its chain, named by
+// the query; of the free ones (only=free); or of all.
 func (l *Licenses) licenseRefund(r *http.Request, v *Visit) (ui.Confirm, license.RefundOrder, []license.Detail, error) {
 	d, err := l.Licenses.Inspect(r.Context(), r.PathValue("license"))
 	if err != nil {
 		return ui.Confirm{}, license.RefundOrder{}, nil, area.Missing(err)
 	}
-	order, heading := license.RefundOrder{LicenseKey: d.Key}, "Refund all of the license"
+	order := license.RefundOrder{LicenseKey: d.Key}
+	heading := "Refund all of the license"
 	at := v.Path(licensesPath+"/%s/refund", d.Key)
 	if text := r.URL.Query().Get("purchase"); text != "" {
 		if order.PurchaseID, err = strconv.ParseInt(text, 10, 64); err != nil || order.PurchaseID < 1 {
 			return ui.Confirm{}, order, nil, area.NotFound()
 		}
-		heading, at = fmt.Sprintf("Refund purchase %d of the license", order.PurchaseID), at+fmt.Sprintf("?purchase=%d", order.PurchaseID)
+		heading, at = fmt.Sprintf(
+			"Refund purchase %d of the license",
+			order.PurchaseID,
+		), at+fmt.Sprintf(
+			"?purchase=%d",
+			order.PurchaseID,
+		)
+	}
+	if r.URL.Query().Get("only") == "free" {
+		order.FreeOnly = true
+		heading = "Refund the plan changes that cost nothing"
+		at += "?only=free"
 	}
 	of := []license.Detail{d}
-	view, err := l.refundPage(r, v, heading, at, v.Path(licensesPath+"/%s", d.Key), order, of) //nolint:contextcheck // it has the request
+	back := v.Path(licensesPath+"/%s", d.Key)
+	view, err := l.refundPage(r, v, heading, at, back, order, of) //nolint:contextcheck // it has the request
 	return view, order, of, err
 }
 
@@ -111,14 +162,20 @@ func (l *Licenses) refund(w http.ResponseWriter, r *http.Request, v *Visit) erro
 	return l.doRefund(w, r, v, view, err, order, of)
 }
 
-// purchaseRefund is the page of a refund of a purchase on all its licenses.
-func (l *Licenses) purchaseRefund(r *http.Request, v *Visit) (ui.Confirm, license.RefundOrder, []license.Detail, error) {
+// purchaseRefund builds the page that refunds a purchase on all its licenses.
+func (l *Licenses) purchaseRefund(
+	r *http.Request,
+	v *Visit,
+) (ui.Confirm, license.RefundOrder, []license.Detail, error) {
 	s, err := l.Licenses.Sale(r.Context(), area.ID(r, "purchase"))
 	if err != nil {
 		return ui.Confirm{}, license.RefundOrder{}, nil, area.Missing(err)
 	}
 	order := license.RefundOrder{PurchaseID: s.ID}
-	view, err := l.refundPage(r, v, fmt.Sprintf("Refund purchase %d", s.ID), v.Path(purchasesPath+"/%d/refund", s.ID), v.Path(purchasesPath+"/%d", s.ID), order, s.Items) //nolint:contextcheck // it has the request
+	heading := fmt.Sprintf("Refund purchase %d", s.ID)
+	at := v.Path(purchasesPath+"/%d/refund", s.ID)
+	back := v.Path(purchasesPath+"/%d", s.ID)
+	view, err := l.refundPage(r, v, heading, at, back, order, s.Items) //nolint:contextcheck // it has the request
 	return view, order, s.Items, err
 }
 
@@ -165,7 +222,7 @@ func (l *Licenses) showRefund(w http.ResponseWriter, r *http.Request, v *Visit) 
 	return l.render(w, r, v, "refund", ui.View{Title: fmt.Sprintf("Refund %d", f.ID), Data: view})
 }
 
-// reversePage is the page that reverses a refund.
+// reversePage builds the page that reverses a refund.
 func (l *Licenses) reversePage(r *http.Request, v *Visit) (ui.Confirm, license.RefundDetail, error) {
 	f, err := l.Licenses.RefundByID(r.Context(), area.ID(r, "refund"))
 	if err != nil {
@@ -174,18 +231,29 @@ func (l *Licenses) reversePage(r *http.Request, v *Visit) (ui.Confirm, license.R
 	call := l.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/refunds/%d/reverse", f.ID))
 	view := ui.Confirm{
 		Heading: fmt.Sprintf("Reverse refund %d", f.ID), Cancel: v.Path(refundsPath+"/%d", f.ID), Call: &call,
-		Action: v.Path(refundsPath+"/%d/reverse", f.ID), Button: ui.Button{Label: "Reverse the refund", Busy: "Reversing…"},
+		Action: v.Path(
+			refundsPath+"/%d/reverse",
+			f.ID,
+		), Button: ui.Button{Label: "Reverse the refund", Busy: "Reversing…"},
 		Hidden: []ui.Param{seenLicense(f.Items...).Param()},
 	}
 	if !f.ReversedAt.IsZero() {
-		view.Action, view.Hidden = "", nil
-		return view, f, fault.New(fault.Conflict, license.CodeLicenseChanged, "This cannot be done now. The refund was reversed before.")
+		view.Action = ""
+		view.Hidden = nil
+		return view, f, fault.New(
+			fault.Conflict,
+			license.CodeLicenseChanged,
+			"This cannot be done now. The refund was reversed before.",
+		)
 	}
-	list, err := l.Licenses.Preview(func(dry *license.Registry) error { //nolint:contextcheck // it has the request
+	list, err := l.Licenses.Preview(func(dry *license.Store) error { //nolint:contextcheck // it has the request
 		_, err := dry.ReverseRefund(r.Context(), v.Actor(), f.ID)
 		return err
 	})
-	view.Says = append(effects(list), "What the refund closed counts as paid again. A license that is held or released besides stays so.")
+	view.Says = append(
+		effects(list),
+		"What the refund closed counts as paid again. A license that is held or released besides stays so.",
+	)
 	return view, f, err
 }
 

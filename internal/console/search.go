@@ -11,31 +11,32 @@ import (
 	"claviger/internal/ui"
 )
 
-// Search is the search box and what it finds.
+// Search serves the search box and its results.
 type Search struct {
 	section
-	Support *support.Desk
+	Support *support.Store
 }
 
 func (s *Search) table() []Route {
 	return []Route{row(Page, searchPath, account.Read, s.search)}
 }
 
-// searchView is what a text names.
+// searchView is the results of a search.
 type searchView struct {
 	Form   ui.Form
 	Text   string
-	As     string // as what it was looked for
+	As     string // kinds that were searched
 	Tables []ui.Table
 	More   bool
 	Curl   ui.Curl
 }
 
-// search finds what a text names. One thing that it names exactly leads to its page.
+// search finds things by a text. A single exact match redirects to its page.
 func (s *Search) search(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	text := strings.TrimSpace(r.URL.Query().Get("q"))
 	view := searchView{
-		Text: text, Curl: s.call("The same by API", http.MethodGet, "/operator/v1/search", ui.Param{Name: "q", Value: text}),
+		Text: text,
+		Curl: s.call("The same by API", http.MethodGet, "/operator/v1/search", ui.Param{Name: "q", Value: text}),
 		Form: ui.Form{Fields: []ui.Field{{Name: "q", Label: "Search", Value: text}}},
 	}
 	if text == "" {
@@ -57,9 +58,11 @@ func (s *Search) search(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	if err != nil {
 		return err
 	}
-	view.As, view.More = words(found.As), found.More
+	view.As = words(found.As)
+	view.More = found.More
 	for _, t := range []ui.Table{
-		licensesTable(v, found.Licenses, names), peopleTable(v, found.People), purchasesTable(v, found.Purchases, names),
+		licensesTable(v, found.Licenses, names), peopleTable(v, found.People),
+		purchasesTable(v, found.Purchases, names),
 		refundsTable(v, found.Refunds), s.partnersTable(v, found),
 	} {
 		if t.Len() > 0 {
@@ -69,7 +72,7 @@ func (s *Search) search(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	return s.render(w, r, v, "search", ui.View{Title: "Search: " + text, Data: view})
 }
 
-// only is the page of the one thing that a text names; "" if it names none or several.
+// only returns the page of the single match, or "".
 func (s *Search) only(v *Visit, found support.Found) string {
 	switch found.Only() {
 	case support.KindLicense:
@@ -87,7 +90,11 @@ func (s *Search) only(v *Visit, found support.Found) string {
 }
 
 func (s *Search) partnersTable(v *Visit, found support.Found) ui.Table {
-	t := ui.Table{ID: "partners", Caption: "Partners", Columns: []ui.Column{{Label: "Name"}, {Label: "Number", Number: true}, {Label: "State"}}}
+	t := ui.Table{
+		ID:      "partners",
+		Caption: "Partners",
+		Columns: []ui.Column{{Label: "Name"}, {Label: "Number", Number: true}, {Label: "State"}},
+	}
 	for _, p := range found.Partners {
 		state := "active"
 		if !p.PausedAt.IsZero() {
@@ -100,7 +107,7 @@ func (s *Search) partnersTable(v *Visit, found support.Found) ui.Table {
 	return t
 }
 
-// words joins a list as people do: "a, b or c".
+// words joins a list: "a, b or c".
 func words(list []string) string {
 	if len(list) < 2 {
 		return strings.Join(list, "")

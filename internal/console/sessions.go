@@ -17,14 +17,14 @@ const (
 	endSessionPath  = personPath + "/sessions/{session}/end"
 )
 
-// sessionsView is where a person is signed in.
+// sessionsView lists the sessions of a person.
 type sessionsView struct {
-	Why   string // why the visitor does not see it; "": they do
+	Why   string // the reason the visitor cannot see them, or ""
 	Table ui.Table
 	Curl  ui.Curl
 }
 
-// sessions lists where a person is signed in, for who may end it.
+// sessions lists the sessions of a person for visitors who may end them.
 func (p *People) sessions(r *http.Request, v *Visit, u account.User, member bool) (sessionsView, error) {
 	switch {
 	case !v.May(account.Support):
@@ -36,7 +36,13 @@ func (p *People) sessions(r *http.Request, v *Visit, u account.User, member bool
 	view := sessionsView{
 		Table: ui.Table{
 			ID: "sessions", Caption: "Where the person is signed in, the last used first", Cards: true,
-			Columns: []ui.Column{{Label: "Browser"}, {Label: "Address"}, {Label: "Begun", Named: true}, {Label: "Last used", Named: true}, {Label: "Do"}},
+			Columns: []ui.Column{
+				{Label: "Browser"},
+				{Label: "Address"},
+				{Label: "Begun", Named: true},
+				{Label: "Last used", Named: true},
+				{Label: "Do"},
+			},
 		},
 		Curl: p.call("List the sessions by API", http.MethodGet, fmt.Sprintf("/operator/v1/users/%d/sessions", u.ID)),
 	}
@@ -50,13 +56,21 @@ func (p *People) sessions(r *http.Request, v *Visit, u account.User, member bool
 			{Text: dash(s.Client)},
 			{At: s.BegunAt},
 			{At: s.SeenAt},
-			{Acts: ui.Links(ui.RowLink{Label: "End…", Of: browser.Text + ", session " + s.ID, URL: v.Path(peoplePath+"/%d/sessions/%s/end", u.ID, s.ID)})},
+			{
+				Acts: ui.Links(
+					ui.RowLink{
+						Label: "End…",
+						Of:    browser.Text + ", session " + s.ID,
+						URL:   v.Path(peoplePath+"/%d/sessions/%s/end", u.ID, s.ID),
+					},
+				),
+			},
 		}})
 	}
 	return view, err
 }
 
-// endAllChoice leads to the end of all sessions.
+// endAllChoice returns the link that ends all sessions.
 func endAllChoice(v *Visit, u account.User, member bool) choice {
 	c := choice{Label: "End all sessions…", URL: v.Path(peoplePath+"/%d/sessions/end", u.ID)}
 	switch {
@@ -68,9 +82,8 @@ func endAllChoice(v *Visit, u account.User, member bool) choice {
 	return c
 }
 
-// endingView begins the page that asks for the end of sessions of the person of the path.
-// Neither page carries what it showed: whoever ends sessions means those that began since,
-// too.
+// endingView starts the page that ends sessions of the person of the path. Neither page has a seen
+// field: sessions that began after it was shown are to end, too.
 func (p *People) endingView(r *http.Request, v *Visit) (ui.Confirm, account.User, error) {
 	u, err := p.find(r)
 	if err != nil {
@@ -84,9 +97,18 @@ func (p *People) endingView(r *http.Request, v *Visit) (ui.Confirm, account.User
 	switch {
 	case err != nil:
 	case !u.ErasedAt.IsZero():
-		err = fault.New(fault.Conflict, account.CodeUserErased, "This person was erased, and every session with it. There is nothing to end.")
+		err = fault.New(
+			fault.Conflict,
+			account.CodeUserErased,
+			"This person was erased, and every session with it. There is nothing to end.",
+		)
 	case !mayServe(v, u, len(teams) > 0):
-		err = fault.New(fault.Forbidden, CodeNeedsAdmin, "This person acts for the marketplace or for a partner, so ending sessions needs the role admin. Ask an admin to do it.")
+		err = fault.New(
+			fault.Forbidden,
+			CodeNeedsAdmin,
+			"This person acts for the marketplace or for a partner, so ending sessions needs the role admin. Ask an "+
+				"admin to do it.",
+		)
 	}
 	if err != nil {
 		view.Action = ""
@@ -94,7 +116,7 @@ func (p *People) endingView(r *http.Request, v *Visit) (ui.Confirm, account.User
 	return view, u, err
 }
 
-// endSessionsView asks for the end of all sessions.
+// endSessionsView builds the page that ends all sessions.
 func (p *People) endSessionsView(r *http.Request, v *Visit) (ui.Confirm, account.User, error) {
 	view, u, err := p.endingView(r, v)
 	if err != nil {
@@ -103,7 +125,10 @@ func (p *People) endSessionsView(r *http.Request, v *Visit) (ui.Confirm, account
 	call := p.call("The same by API", http.MethodDelete, fmt.Sprintf("/operator/v1/users/%d/sessions", u.ID))
 	view.Call = &call
 	view.Says = []string{
-		fmt.Sprintf("%s is signed out in every browser at once, and sign-in links that wait stop working.", personName(u)),
+		fmt.Sprintf(
+			"%s is signed out in every browser at once, and sign-in links that wait stop working.",
+			personName(u),
+		),
 		"Password and second factors stay: the person can sign in again. That you did it is in the audit.",
 	}
 	if u.ID == v.User.ID {
@@ -112,7 +137,7 @@ func (p *People) endSessionsView(r *http.Request, v *Visit) (ui.Confirm, account
 	return view, u, nil
 }
 
-// endSessionView asks for the end of the session of the path.
+// endSessionView builds the page that ends the session of the path.
 func (p *People) endSessionView(r *http.Request, v *Visit) (ui.Confirm, account.User, error) {
 	view, u, err := p.endingView(r, v)
 	if err != nil {
@@ -128,9 +153,16 @@ func (p *People) endSessionView(r *http.Request, v *Visit) (ui.Confirm, account.
 	}
 	s := list[i]
 	call := p.call("The same by API", http.MethodDelete, fmt.Sprintf("/operator/v1/users/%d/sessions/%s", u.ID, s.ID))
-	view.Heading, view.Call, view.Button.Label = "End this session", &call, "End it"
+	view.Heading = "End this session"
+	view.Call = &call
+	view.Button.Label = "End it"
 	view.Says = []string{
-		fmt.Sprintf("%s is signed out at once in %s, last used from %s.", personName(u), cmp.Or(s.Browser, "an unknown browser"), cmp.Or(s.Client, "an unknown address")),
+		fmt.Sprintf(
+			"%s is signed out at once in %s, last used from %s.",
+			personName(u),
+			cmp.Or(s.Browser, "an unknown browser"),
+			cmp.Or(s.Client, "an unknown address"),
+		),
 		"Other sessions go on, and the person can sign in again. That you did it is in the audit.",
 	}
 	if s.ID == v.Session {
@@ -139,7 +171,7 @@ func (p *People) endSessionView(r *http.Request, v *Visit) (ui.Confirm, account.
 	return view, u, nil
 }
 
-// endView asks for the end of the session of the path, or of all.
+// endView builds the page that ends the session of the path, or all.
 func (p *People) endView(r *http.Request, v *Visit) (ui.Confirm, account.User, error) {
 	if r.PathValue("session") == "" {
 		return p.endSessionsView(r, v)

@@ -6,7 +6,7 @@ import (
 	"claviger/internal/ui"
 )
 
-// Setting is a setting as it is in force: what may be shown of it, and where it came from.
+// Setting is a setting in force: its displayable value and its source.
 type Setting struct{ Name, Shown, From string }
 
 // settings lists the settings in force.
@@ -20,10 +20,15 @@ func (s *System) settings(w http.ResponseWriter, r *http.Request, v *Visit) erro
 		if one.Shown == "" {
 			value = ui.Cell{Text: "not set"}
 		}
-		t.Rows = append(t.Rows, ui.Row{ID: "setting-" + one.Name, Cells: []ui.Cell{{Text: one.Name, Code: true}, value, {Text: one.From}}})
+		t.Rows = append(
+			t.Rows,
+			ui.Row{ID: "setting-" + one.Name, Cells: []ui.Cell{{Text: one.Name, Code: true}, value, {Text: one.From}}},
+		)
 	}
 	view := recordsView{
-		Heading: "Settings", Lead: "As they are in force on the node that answers, as claviger config check prints them. Secrets are hidden. They are changed where they come from, and read at the start.",
+		Heading: "Settings",
+		Lead: s.Version + ". The settings are listed as they are in force on the node that answers, as claviger config check prints " +
+			"them. Secrets are hidden. They are changed where they come from, and read at the start.",
 		Results: ui.Results{Table: t}, Curl: s.call("The same by API", http.MethodGet, "/operator/v1/settings"),
 	}
 	return s.render(w, r, v, "records", ui.View{Title: "Settings", Data: view})

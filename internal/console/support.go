@@ -16,10 +16,10 @@ const (
 	leaveSupportPath = supportPath + "/leave"
 )
 
-// portalOf is the portal of a partner.
+// portalOf returns the path of a partner's portal.
 func portalOf(partnerID int64) string { return fmt.Sprintf("%s/%d", visitor.PortalPath, partnerID) }
 
-// visitOf returns the visit as support that the person has open at a partner.
+// visitOf returns the person's open support visit at a partner.
 func (p *Partners) visitOf(r *http.Request, v *Visit, partnerID int64) (partner.SupportVisit, bool, error) {
 	a, err := p.Partners.SupportAccess(r.Context(), partnerID, v.User.ID, v.Session)
 	if fault.Is(err, partner.CodeUnknownPartner) {
@@ -28,7 +28,7 @@ func (p *Partners) visitOf(r *http.Request, v *Visit, partnerID int64) (partner.
 	return a.Visit, err == nil, err
 }
 
-// enterView asks for a visit as support.
+// enterView builds the page that starts a support visit.
 func (p *Partners) enterView(r *http.Request, v *Visit) (ui.Confirm, partner.Partner, error) {
 	one, _, err := p.one(r)
 	if err != nil {
@@ -37,13 +37,19 @@ func (p *Partners) enterView(r *http.Request, v *Visit) (ui.Confirm, partner.Par
 	return ui.Confirm{
 		Heading: "Enter the portal of " + one.Name + " as support",
 		Says: []string{
-			"For 30 minutes you see the portal as its people do, but neither their credentials nor their team. You may only look, until you allow changes in a second step.",
-			"The partner's admins are told by mail that support looks at their portal, without your name and without the reason. The audit has both, and that it was as support.",
+			"For 30 minutes you see the portal as its people do, but neither their credentials nor their team. You " +
+				"may only look, until you allow changes in a second step.",
+			"The partner's admins are told by mail that support looks at their portal, without your name and " +
+				"without the reason. The audit has both, and that it was as support.",
 		},
 		Form: ui.Form{Fields: []ui.Field{{
-			Name: "reason", Label: "Reason", Required: true, Autocomplete: "off", Hint: "For operators; it stands in the audit. Such as the number of the support case.",
+			Name: "reason", Label: "Reason", Required: true, Autocomplete: "off", Hint: "For operators; it stands " +
+				"in the audit. Such as the number of the support case.",
 		}}},
-		Action: v.Path("%s", ofPartner(supportPath, one.ID)), Button: ui.Button{Label: "Enter as support", Busy: "Entering…"},
+		Action: v.Path(
+			"%s",
+			ofPartner(supportPath, one.ID),
+		), Button: ui.Button{Label: "Enter as support", Busy: "Entering…"},
 		Cancel: v.Path("%s", ofPartner(partnerPath, one.ID)),
 	}, one, nil
 }
@@ -78,7 +84,7 @@ func (p *Partners) enter(w http.ResponseWriter, r *http.Request, v *Visit) error
 	return nil
 }
 
-// allowView asks for the second step of a visit.
+// allowView builds the page of the second step of a visit.
 func (p *Partners) allowView(r *http.Request, v *Visit) (ui.Confirm, partner.Partner, error) {
 	one, _, err := p.one(r)
 	if err != nil {
@@ -87,20 +93,35 @@ func (p *Partners) allowView(r *http.Request, v *Visit) (ui.Confirm, partner.Par
 	view := ui.Confirm{
 		Heading: "Allow changes in the portal of " + one.Name,
 		Says: []string{
-			"For the rest of your visit, what you press there is done: events are sent, and with the role admin URLs, contacts and settings are saved. Credentials and the team stay closed.",
-			"Each act stands in the audit in your name, as support of this partner. The partner sees there that the marketplace's support did it.",
+			"For the rest of your visit, what you press there is done: events are sent, and with the role admin " +
+				"URLs, contacts and settings are saved. Credentials and the team stay closed.",
+			"Each act stands in the audit in your name, as support of this partner. The partner sees there that the " +
+				"marketplace's support did it.",
 		},
-		Form:   ui.Form{Fields: []ui.Field{{Name: "allow", Label: "I mean to change something for this partner", Type: "checkbox", Required: true}}},
-		Action: v.Path("%s", ofPartner(allowSupportPath, one.ID)), Button: ui.Button{Label: "Allow changes", Busy: "Allowing…", Kind: "danger"}, Cancel: portalOf(one.ID),
+		Form: ui.Form{
+			Fields: []ui.Field{
+				{Name: "allow", Label: "I mean to change something for this partner", Type: "checkbox", Required: true},
+			},
+		},
+		Action: v.Path(
+			"%s",
+			ofPartner(allowSupportPath, one.ID),
+		), Button: ui.Button{Label: "Allow changes", Busy: "Allowing…", Kind: "danger"}, Cancel: portalOf(one.ID),
 	}
 	visit, open, err := p.visitOf(r, v, one.ID)
 	switch {
 	case err != nil:
 		return view, one, err
 	case !open:
-		view.Says, view.Action, view.Cancel = []string{"You are not in this portal as support, or your visit has ended. Enter again from the partner's page."}, "", v.Path("%s", ofPartner(partnerPath, one.ID))
+		view.Says, view.Action, view.Cancel = []string{
+			"You are not in this portal as support, or your visit has ended. Enter again from the partner's page.",
+		}, "", v.Path(
+			"%s",
+			ofPartner(partnerPath, one.ID),
+		)
 	case visit.Acts():
-		view.Says, view.Action = []string{"Changes are allowed already."}, ""
+		view.Says = []string{"Changes are allowed already."}
+		view.Action = ""
 	}
 	return view, one, nil
 }
@@ -133,7 +154,7 @@ func (p *Partners) allow(w http.ResponseWriter, r *http.Request, v *Visit) error
 	return nil
 }
 
-// leave ends a visit. It can be repeated.
+// leave ends a visit. It is idempotent.
 func (p *Partners) leave(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	one, _, err := p.one(r)
 	if err != nil {

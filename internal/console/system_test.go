@@ -11,7 +11,7 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// TestTokens makes a token, whose secret is shown once, and revokes it.
+// TestTokens creates a token, sees its secret once, and revokes it.
 func TestTokens(t *testing.T) {
 	h := start(t)
 	ask := h.as(admin).Get(path("/tokens/new"))
@@ -32,7 +32,7 @@ func TestTokens(t *testing.T) {
 	if strings.Contains(list.Body, secret) {
 		t.Error("the list shows the secret")
 	}
-	for _, label := range []string{"Made", "Expires", "Last used"} { // as a card on a phone it has several times
+	for _, label := range []string{"Made", "Expires", "Last used"} { // a card on a phone shows several times
 		if !strings.Contains(list.Body, `data-label="`+label+`"`) {
 			t.Errorf("on a card no cell is named %s", label)
 		}
@@ -54,7 +54,7 @@ func TestTokens(t *testing.T) {
 	wantsNone(t, entries, "token.create")
 }
 
-// signingKeys are the keys, which a job makes at the start.
+// signingKeys returns the keys. A job creates them at the start.
 func (h *harness) signingKeys() []oauth.Key {
 	h.Helper()
 	h.waitFor(viewer, path("/keys"), "ES256")
@@ -63,7 +63,7 @@ func (h *harness) signingKeys() []oauth.Key {
 	return list
 }
 
-// TestKeys rotates a key by the form, once.
+// TestKeys rotates a key with the form, once.
 func TestKeys(t *testing.T) {
 	h := start(t)
 	h.waitFor(viewer, path("/keys"), "ES256")
@@ -85,9 +85,11 @@ func TestKeys(t *testing.T) {
 	if n := h.Count(`SELECT count(*) FROM oauth_keys WHERE alg = 'ES256'`); n != 3 {
 		t.Errorf("a stale form made %d keys", n)
 	}
+	pending := h.as(admin).Press(h.as(admin).Get(path("/keys/rotate?alg=ES256")), "Rotate it")
+	wants(t, pending, http.StatusConflict, "Wait until then, or rotate again and let it sign now.")
 	h.as(admin).Press(h.as(admin).Get(path("/keys/rotate?alg=ES256")), "Rotate it", "now", "on").WantRedirect(path("/keys"))
 	wants(t, h.as(admin).Get(path("/keys")), http.StatusOK, "The next ES256 key signs from now on.")
-	// Neither the page nor the form chooses an algorithm by itself.
+	// Neither the page nor the form has a default algorithm.
 	for _, query := range []string{"", "?alg=none"} {
 		wants(t, h.as(admin).Get(path("/keys/rotate%s", query)), http.StatusBadRequest, "choose one")
 	}
@@ -99,8 +101,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestRevokeKey revokes a key by the form, as its page says, with the person in the audit; a
-// form that was made before the keys changed revokes nothing.
+// TestRevokeKey revokes a key with the form, with the person in the audit; a stale form revokes
+// nothing.
 func TestRevokeKey(t *testing.T) {
 	h := start(t)
 	keys := h.signingKeys()
@@ -142,7 +144,7 @@ func TestRevokeKey(t *testing.T) {
 	}
 }
 
-// TestSettingsAreMasked: the page shows every setting, and no secret.
+// TestSettingsAreMasked: the page shows every setting and no secret.
 func TestSettingsAreMasked(t *testing.T) {
 	h := start(t)
 	page := h.as(viewer).Get(path("/settings"))
@@ -152,7 +154,7 @@ func TestSettingsAreMasked(t *testing.T) {
 	}
 }
 
-// TestAuditFilters refuses what is no filter, in words.
+// TestAuditFilters refuses invalid filters with a message.
 func TestAuditFilters(t *testing.T) {
 	h := start(t)
 	for query, want := range map[string]string{
@@ -164,8 +166,8 @@ func TestAuditFilters(t *testing.T) {
 	wants(t, h.as(viewer).Get(path("/audit?actor=partner")), http.StatusOK, "Nothing matches")
 }
 
-// TestAuditVisits: the row of an act says for which partner somebody acted, and in which
-// support visit.
+// TestAuditVisits: the row of an act names the partner that the person acted for, and the support
+// visit.
 func TestAuditVisits(t *testing.T) {
 	h := start(t)
 	visit, own := h.actor(support), h.actor(member)

@@ -15,19 +15,23 @@ import (
 	"claviger/internal/ui"
 )
 
-// partnerURL is the page of a partner; "" if there is none that the person may see.
+// partnerURL returns the page of a partner, or "" if the person may not see it.
 func (s *Shell) partnerURL(v *Visit, id int64) string {
 	for _, rt := range s.area.Table {
 		rest, below := strings.CutPrefix(rt.Path, partnersPath+"/{")
-		if below && strings.Count(rest, "/") == 0 && rt.Kind == Page && v.May(rt.Needs) {
+		if below && strings.Count(rest, "/") == 0 && rt.Kind == Page && v.Meets(rt.Needs) {
 			return v.Path(partnersPath+"/%d", id)
 		}
 	}
 	return ""
 }
 
-// partnerNames are the names of the partners of licenses and purchases.
-func (s *Shell) partnerNames(ctx context.Context, licenses []license.License, sales []license.Sale) (map[int64]string, error) {
+// partnerNames returns the names of the partners of licenses and purchases.
+func (s *Shell) partnerNames(
+	ctx context.Context,
+	licenses []license.License,
+	sales []license.Sale,
+) (map[int64]string, error) {
 	list := ids(licenses, func(l *license.License) int64 { return l.PartnerID })
 	return s.Site.Partners.Names(ctx, append(list, ids(sales, func(s *license.Sale) int64 { return s.PartnerID })...))
 }
@@ -35,7 +39,14 @@ func (s *Shell) partnerNames(ctx context.Context, licenses []license.License, sa
 func licensesTable(v *Visit, list []license.License, partners map[int64]string) ui.Table {
 	t := ui.Table{
 		ID: "licenses", Caption: "Licenses", Cards: true,
-		Columns: []ui.Column{{Label: "License key"}, {Label: "Application"}, {Label: "Status"}, {Label: "Tier", Number: true}, {Label: "Purchased", Named: true}, {Label: "Last change", Named: true}},
+		Columns: []ui.Column{
+			{Label: "License key"},
+			{Label: "Application"},
+			{Label: "Status"},
+			{Label: "Tier", Number: true},
+			{Label: "Purchased", Named: true},
+			{Label: "Last change", Named: true},
+		},
 	}
 	below := v.Path(licensesPath) + "/"
 	t.Fill(len(list), func(i int, r *ui.Row) {
@@ -45,8 +56,15 @@ func licensesTable(v *Visit, list []license.License, partners map[int64]string) 
 			status.Note = "on hold"
 		}
 		r.ID = "license-" + l.Key
-		r.Cells = append(r.Cells, ui.Cell{Text: l.Key, Code: true, URL: below + l.Key}, ui.Cell{Text: partners[l.PartnerID]}, status,
-			ui.Cell{Text: strconv.Itoa(l.Tier)}, ui.Cell{At: l.CreatedAt}, ui.Cell{At: l.UpdatedAt})
+		r.Cells = append(
+			r.Cells,
+			ui.Cell{Text: l.Key, Code: true, URL: below + l.Key},
+			ui.Cell{Text: partners[l.PartnerID]},
+			status,
+			ui.Cell{Text: strconv.Itoa(l.Tier)},
+			ui.Cell{At: l.CreatedAt},
+			ui.Cell{At: l.UpdatedAt},
+		)
 	})
 	return t
 }
@@ -61,12 +79,18 @@ func peopleTable(v *Visit, list []account.User) ui.Table {
 		u := &list[i]
 		id := strconv.FormatInt(u.ID, 10)
 		r.ID = "person-" + id
-		r.Cells = append(r.Cells, ui.Cell{Text: personName(*u), URL: below + id}, ui.Cell{Text: dash(u.Name)}, ui.Cell{Text: dash(u.ExternalID)}, ui.Cell{At: u.CreatedAt})
+		r.Cells = append(
+			r.Cells,
+			ui.Cell{Text: personName(*u), URL: below + id},
+			ui.Cell{Text: dash(u.Name)},
+			ui.Cell{Text: dash(u.ExternalID)},
+			ui.Cell{At: u.CreatedAt},
+		)
 	})
 	return t
 }
 
-// personName is what a person is listed as.
+// personName returns the name of a person in lists.
 func personName(u account.User) string {
 	switch {
 	case !u.ErasedAt.IsZero():
@@ -77,7 +101,7 @@ func personName(u account.User) string {
 	return fmt.Sprintf("Person %d", u.ID)
 }
 
-// paid is what a purchase cost; "–" if none was recorded.
+// paid formats the amount of a purchase; "–" if none was recorded.
 func paid(s *license.Sale) string {
 	if s.AmountCents == 0 && s.Currency == "" {
 		return "–"
@@ -88,20 +112,34 @@ func paid(s *license.Sale) string {
 func purchasesTable(v *Visit, list []license.Sale, partners map[int64]string) ui.Table {
 	t := ui.Table{
 		ID: "purchases", Caption: "Purchases", Cards: true,
-		Columns: []ui.Column{{Label: "Purchase"}, {Label: "Application"}, {Label: "What"}, {Label: "Amount", Number: true}, {Label: "Reference", Wrap: true}, {Label: "Time"}},
+		Columns: []ui.Column{
+			{Label: "Purchase"},
+			{Label: "Application"},
+			{Label: "What"},
+			{Label: "Amount", Number: true},
+			{Label: "Reference", Wrap: true},
+			{Label: "Time"},
+		},
 	}
 	below := v.Path(purchasesPath) + "/"
 	t.Fill(len(list), func(i int, r *ui.Row) {
 		s := &list[i]
 		id := strconv.FormatInt(s.ID, 10)
 		r.ID = "purchase-" + id
-		r.Cells = append(r.Cells, ui.Cell{Text: "Purchase " + id, URL: below + id}, ui.Cell{Text: partners[s.PartnerID]}, ui.Cell{Text: saleWords(s)},
-			ui.Cell{Text: paid(s)}, ui.Cell{Text: dash(s.ExternalID)}, ui.Cell{At: s.CreatedAt})
+		r.Cells = append(
+			r.Cells,
+			ui.Cell{Text: "Purchase " + id, URL: below + id},
+			ui.Cell{Text: partners[s.PartnerID]},
+			ui.Cell{Text: saleWords(s)},
+			ui.Cell{Text: paid(s)},
+			ui.Cell{Text: dash(s.ExternalID)},
+			ui.Cell{At: s.CreatedAt},
+		)
 	})
 	return t
 }
 
-// saleWords says what was bought.
+// saleWords describes a purchase.
 func saleWords(s *license.Sale) string {
 	tier := strconv.Itoa(s.Tier)
 	switch {
@@ -124,7 +162,10 @@ func refundsTable(v *Visit, list []license.Refund) ui.Table {
 			state = ui.Cell{Text: "reversed"}
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("refund-%d", f.ID), Cells: []ui.Cell{
-			{Text: fmt.Sprintf("Refund %d", f.ID), URL: v.Path(refundsPath+"/%d", f.ID)}, {Text: dash(f.ExternalID)}, {At: f.CreatedAt}, state,
+			{
+				Text: fmt.Sprintf("Refund %d", f.ID),
+				URL:  v.Path(refundsPath+"/%d", f.ID),
+			}, {Text: dash(f.ExternalID)}, {At: f.CreatedAt}, state,
 		}})
 	}
 	return t
@@ -137,8 +178,7 @@ func dash(s string) string {
 	return s
 }
 
-// before is the number in the URL before which a page of a list begins; what is no
-// number is the first page.
+// before reads the cursor of a list's page; anything but a number means the first page.
 func before(r *http.Request) int64 {
 	n, err := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64)
 	if err != nil || n < 0 {
@@ -147,14 +187,15 @@ func before(r *http.Request) int64 {
 	return n
 }
 
-// pager leads to the next page of a list and back to the first.
+// pager returns links to the next page of a list and to the first.
 func pager(r *http.Request, label string, next int64) ui.Pager {
 	p := ui.Pager{Label: label}
 	if next > 0 {
 		p.Next = area.WithParam(r, "before", strconv.FormatInt(next, 10))
 	}
 	if before(r) > 0 {
-		p.Prev, p.Showing = area.WithParam(r, "before", ""), "Older ones"
+		p.Prev = area.WithParam(r, "before", "")
+		p.Showing = "Older ones"
 	}
 	return p
 }

@@ -12,7 +12,7 @@ import (
 
 var invitationLink = regexp.MustCompile(`/console/invitation\?token=[0-9a-f]{64}`)
 
-// role is the role of a person, "" for none.
+// role returns the role of a person, "" for none.
 func (h *harness) role(email string) account.Role {
 	h.Helper()
 	u, err := h.Accounts.Get(h.Context(), h.User(email).ID)
@@ -20,8 +20,8 @@ func (h *harness) role(email string) account.Role {
 	return u.Role
 }
 
-// TestInvite: an invitation is shown to whoever has the link, and accepted by the person
-// with the address alone, once; a new link ends the old.
+// TestInvite: anyone with the link sees the invitation, and only the person with the address
+// accepts it, once; a new link ends the old.
 func TestInvite(t *testing.T) {
 	mails, set := apptest.NewCatcher()
 	h := start(t, set)
@@ -52,7 +52,7 @@ func TestInvite(t *testing.T) {
 	if got := h.as(buyer).Do(http.MethodPost, "/console/invitation", map[string][]string{"token": {token}}, "cross-site"); got.Status != http.StatusForbidden {
 		t.Errorf("from another site: %d", got.Status)
 	}
-	// A token of one team is nothing on the page of another.
+	// A token of one team is invalid on the page of another.
 	if got := h.as(buyer).Get(strings.Replace(link, "/console/", "/portal/", 1)); got.Status != http.StatusNotFound {
 		t.Errorf("on the page of partners: %d", got.Status)
 	}
@@ -68,7 +68,7 @@ func TestInvite(t *testing.T) {
 	h.as(buyer).Post("/console/invitation", "token", token).Want(http.StatusNotFound, "This invitation does not work")
 }
 
-// TestInvitationEnds: it is withdrawn, or ends with the role of the admin who sent it.
+// TestInvitationEnds: an invitation is withdrawn, or ends with the role of the admin who sent it.
 func TestInvitationEnds(t *testing.T) {
 	mails, set := apptest.NewCatcher()
 	h := start(t, set)
@@ -94,8 +94,8 @@ func TestInvitationEnds(t *testing.T) {
 	}
 }
 
-// TestMembers: roles change and end from the next request on; the last admin stays; a
-// form that was made before somebody else's change is refused and says what changed.
+// TestMembers: roles change and end from the next request on; the last admin stays; a stale form is
+// refused with the changes.
 func TestMembers(t *testing.T) {
 	h := start(t)
 	boss := h.as(admin)
@@ -113,10 +113,11 @@ func TestMembers(t *testing.T) {
 		t.Errorf("a form that does not say what it showed: %d", got.Status)
 	}
 	boss.Follow(boss.Press(boss.Get(of(support, "remove")), "Remove from the team")).Want(http.StatusOK, "Team")
-	if got := h.as(support).Get(path("")); got.Status != http.StatusNotFound {
+	h.as(support).WantSignedIn("") // support gained a role
+	if got := h.as(support).SignIn(support, password).Get(path("")); got.Status != http.StatusNotFound {
 		t.Errorf("who was removed opens the console: %d", got.Status)
 	}
-	// The last admin can neither leave nor be made less.
+	// The last admin can neither leave nor be demoted.
 	if got := boss.Press(boss.Get(path("/team/leave")), "Leave the team", "leave", "on"); got.Status != http.StatusConflict || h.role(admin) != account.RoleAdmin {
 		t.Errorf("the last admin left: %d", got.Status)
 	}

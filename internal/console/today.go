@@ -17,15 +17,15 @@ import (
 // todayLivePath is the stream of the first page.
 const todayLivePath = "/today/live"
 
-// Today is the first page: what needs a person.
+// Today serves the first page, with the items that need attention.
 type Today struct {
 	section
-	Book *today.Book
-	Live *live.Versions // made by TodayLive
+	Store *today.Store
+	Live  *live.Versions // made by TodayLive
 }
 
-// TodayLive is what the open first pages are told by: one read for all of them.
-func TodayLive(book *today.Book, log *slog.Logger) *live.Versions {
+// TodayLive notifies open first pages, with one read for all of them.
+func TodayLive(book *today.Store, log *slog.Logger) *live.Versions {
 	return &live.Versions{Log: log, Read: func(ctx context.Context, topics []int64) (map[int64]string, error) {
 		report, err := book.Recent(ctx)
 		if err != nil {
@@ -46,20 +46,20 @@ func (t *Today) table() []Route {
 	}
 }
 
-// todayView is the page.
+// todayView is the first page.
 type todayView struct {
 	Groups []todayGroup
 	Curl   ui.Curl
 }
 
-// todayGroup is what is to do of one kind.
+// todayGroup is the items of one kind.
 type todayGroup struct {
 	ID    string
 	Title string
-	Why   string // what it means
+	Why   string // explanation
 	Items []todayItem
-	Rest  string // how many are not listed, "" for none
-	All   string // where all of them are, "" for nowhere
+	Rest  string // number of items not listed, "" for none
+	All   string // page that lists all of them, or ""
 }
 
 // todayItem is one thing to do.
@@ -70,16 +70,16 @@ type todayItem struct {
 	Text   string
 	Since  time.Time
 	Until  time.Time
-	Ends   string // what Until is
-	Mend   string // what the click is called, "" if the person may do nothing about it here
-	Of     string // whose it is, for people who hear the click alone
-	Link   string // where the click leads, or
-	Action string // where its form is sent
+	Ends   string // label of Until
+	Button string // label of the button, "" if the person can do nothing about it here
+	Of     string // the partner, for screen readers
+	Link   string // target of the link, or
+	Action string // target of the form
 	Hidden []ui.Param
 }
 
 func (t *Today) today(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	report, err := t.Book.Read(r.Context())
+	report, err := t.Store.Read(r.Context())
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (t *Today) today(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	return t.render(w, r, v, "today", view)
 }
 
-// todayView puts a report into words.
+// todayView describes a report.
 func (t *Today) todayView(v *Visit, report today.Report) ui.View {
 	view := todayView{Curl: t.call("The same by API", http.MethodGet, "/operator/v1/today")}
 	for _, g := range report.Groups {
@@ -97,17 +97,17 @@ func (t *Today) todayView(v *Visit, report today.Report) ui.View {
 	return ui.View{Title: "Today", Fragment: "today-now", Data: view}
 }
 
-// todayLive sends the page again whenever it says something else.
+// todayLive sends the page again whenever it changes.
 func (t *Today) todayLive(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	ready := live.NewSignal()
-	watch := t.Live.Watch(r.Context(), 0, area.LastSeen(r), ready)
+	watch := t.Live.Watch(0, area.LastSeen(r), ready)
 	defer watch.Close()
 	return t.area.Follow(w, r, v, ready, func(ctx context.Context) ([]ui.Message, error) {
 		version, changed := watch.Take()
 		if !changed {
 			return nil, nil
 		}
-		report, err := t.Book.Recent(ctx)
+		report, err := t.Store.Recent(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +119,7 @@ func (t *Today) todayLive(w http.ResponseWriter, r *http.Request, v *Visit) erro
 	})
 }
 
-// group puts the items of a kind into words.
+// group describes the items of a kind.
 func (t *Today) group(v *Visit, g today.Group) todayGroup {
 	w := todayWords[g.Kind]
 	out := todayGroup{ID: "today-" + string(g.Kind), Title: w.title, Why: w.why}

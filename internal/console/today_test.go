@@ -42,7 +42,7 @@ func wantsNone(t testing.TB, page *pagetest.Page, texts ...string) {
 	}
 }
 
-// waitFor loads a page until it says something.
+// waitFor loads a page until it contains a text.
 func (h *harness) waitFor(email, path, text string) *pagetest.Page {
 	h.Helper()
 	for {
@@ -56,7 +56,7 @@ func (h *harness) waitFor(email, path, text string) *pagetest.Page {
 	}
 }
 
-// serveWith gives Tide URLs of a server that answers webhooks with a status.
+// serveWith gives Tide the URLs of a server that answers webhooks with a status.
 func (h *harness) serveWith(status *atomic.Int64) {
 	h.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(int(status.Load())) }))
@@ -71,17 +71,17 @@ func (h *harness) sell() license.License {
 	return h.Buy(license.Purchase{PartnerID: h.tide.ID, Tier: 1, Buyer: &account.Person{Email: buyer}, AmountCents: 4900, Currency: "USD", ExternalID: fmt.Sprintf("order-%d", time.Now().UnixNano())})
 }
 
-// setUp gives Tide all that a partner should have.
+// setUp gives Tide a complete setup.
 func (h *harness) setUp() {
 	h.Helper()
-	h.Today.Disk = func() (sqldb.Disk, bool) { return sqldb.Disk{}, false } // not that of whoever runs the test
+	h.Today.Disk = func() (sqldb.Disk, bool) { return sqldb.Disk{}, false } // not the disk of this machine
 	_, err := h.Profiles.AddContact(h.Context(), apptest.Tester, h.tide.ID, "Ops", "ops@tide.example")
 	h.Must(err)
 	h.Exec(`UPDATE profiles SET redirect_url = 'https://tide.example/back', redirect_valid_at = 1 WHERE partner_id = $1`, h.tide.ID)
 }
 
-// TestTodayFindsAParkedEndpoint follows an endpoint from the first page over Try now to
-// nothing to do.
+// TestTodayFindsAParkedEndpoint follows an endpoint from the first page through "Try now" to an
+// empty page.
 func TestTodayFindsAParkedEndpoint(t *testing.T) {
 	h := start(t)
 	h.setUp()
@@ -105,7 +105,7 @@ func TestTodayFindsAParkedEndpoint(t *testing.T) {
 		t.Errorf("%d entries of the audit", n)
 	}
 
-	// The form is stale now: the endpoint does not fail any more.
+	// The form is stale now: the endpoint no longer fails.
 	stale := h.as(support).Press(page, "Try now")
 	wants(t, stale, http.StatusConflict, "This has changed since the page was shown", "is now “not failing”")
 	if n := h.Count(`SELECT count(*) FROM audit_entries WHERE action = 'endpoint.try'`); n != 1 {
@@ -114,8 +114,8 @@ func TestTodayFindsAParkedEndpoint(t *testing.T) {
 	wants(t, h.as(support).Post(path("/outages/%d/try", h.tide.ID)), http.StatusBadRequest, "The form was not sent whole")
 }
 
-// TestTodayNamesWhatIsNotSetUp: each thing that a partner lacks is on the page, and
-// nothing of a paused partner.
+// TestTodayNamesWhatIsNotSetUp: the page lists each thing that a partner lacks, and nothing of a
+// paused partner.
 func TestTodayNamesWhatIsNotSetUp(t *testing.T) {
 	h := start(t)
 	h.sell()
@@ -134,7 +134,7 @@ func TestTodayNamesWhatIsNotSetUp(t *testing.T) {
 	wants(t, h.as(viewer).Get(path("")), http.StatusOK, "Nothing to do")
 }
 
-// TestTodayNamesWhatTheServiceLacks: jobs, keys and mails.
+// TestTodayNamesWhatTheServiceLacks: jobs, keys and emails.
 func TestTodayNamesWhatTheServiceLacks(t *testing.T) {
 	h := start(t)
 	h.setUp()
@@ -149,8 +149,8 @@ func TestTodayNamesWhatTheServiceLacks(t *testing.T) {
 	wantsNone(t, h.as(admin).Get(path("")), "Mails that were given up")
 }
 
-// TestTodayNamesAFullDisk: neither a large disk that is nearly full nor a small one that is
-// not needs a person.
+// TestTodayNamesAFullDisk: a large disk that is nearly full and a small one that is not are not
+// listed.
 func TestTodayNamesAFullDisk(t *testing.T) {
 	h := start(t)
 	h.setUp()
@@ -166,7 +166,7 @@ func TestTodayNamesAFullDisk(t *testing.T) {
 	}
 }
 
-// TestTodayIsBounded: of many partners ten are listed and the rest is counted.
+// TestTodayIsBounded: with many partners, ten are listed and the rest is counted.
 func TestTodayIsBounded(t *testing.T) {
 	h := start(t)
 	for range 40 {
@@ -175,7 +175,7 @@ func TestTodayIsBounded(t *testing.T) {
 	wants(t, h.as(viewer).Get(path("")), http.StatusOK, "Partners without contacts", "31 more")
 }
 
-// TestTodayIsLive: an open page is told when there is something else to do.
+// TestTodayIsLive: an open page is updated when the items change.
 func TestTodayIsLive(t *testing.T) {
 	h := start(t, func(cfg *app.Config) { cfg.ParkAfter = time.Hour })
 	h.setUp()

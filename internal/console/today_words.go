@@ -12,35 +12,46 @@ import (
 	"claviger/internal/ui"
 )
 
-// todayWords is what each kind of item is called, what it means, and where all of them
-// are.
+// todayWords has the title and explanation of each kind, and the page that lists all its items.
 var todayWords = map[today.Kind]struct{ title, why, all, query string }{
 	today.QueueOld: {
 		title: "A queue is old", why: "What is due is not sent: the service does not keep up, or no node sends.",
 	},
 	today.DiskFull: {
-		title: "The disk is nearly full", why: "When it is full nothing can be sold any more. Make space, or keep the records of deliveries for a shorter time.", all: settingsPath,
+		title: "The disk is nearly full",
+		why:   "When it is full nothing can be sold any more. Make space, or keep the records of deliveries for a shorter time.", all: settingsPath,
 	},
 	today.JobFailed: {
-		title: "Jobs that failed", why: "A background job failed the last time, or did not run when it should have.", all: jobsPath,
+		title: "Jobs that failed", why: "A background job failed the last time, or did not run when it should have.",
+		all: jobsPath,
 	},
 	today.EndpointParked: {
-		title: "Parked endpoints", why: "They did nothing but fail, so they get one event now and then, and the rest waits.", all: outagesPath, query: "?state=parked",
+		title: "Parked endpoints",
+		why:   "They did nothing but fail, so they get one event now and then, and the rest waits.", all: outagesPath,
+		query: "?state=parked",
 	},
 	today.EndpointFailing: {
-		title: "Failing endpoints", why: "Their last deliveries failed and are tried again.", all: outagesPath, query: "?state=failing",
+		title: "Failing endpoints", why: "Their last deliveries failed and are tried again.", all: outagesPath,
+		query: "?state=failing",
 	},
 	today.EventsGivenUp: {
-		title: "Events that were given up", why: "Every attempt failed, or a newer event of the license was sent instead. The partner does not know of them.", all: deliveriesPath, query: "?state=exhausted&range=all",
+		title: "Events that were given up",
+		why:   "Every attempt failed, or a newer event of the license was sent instead. The partner does not know of them.", all: deliveriesPath, query: "?state=exhausted&range=all",
 	},
 	today.CannotRedeem: {
 		title: "Buyers who cannot redeem", why: "They have paid, and there is no redirect URL to send them to.",
 	},
 	today.PlanUnchecked: {
-		title: "Plans whose price must be checked", why: "Prices in these currencies were once entered with two digits after the point that the currency does not have. They are not on sale until you save them with the right price.",
+		title: "Plans whose price must be checked",
+		why:   "Prices in these currencies were once entered with two digits after the point that the currency does not have. They are not on sale until you save them with the right price.",
 	},
 	today.PaymentProblem: {
-		title: "Payments that need a person", why: "Somebody paid and has no license, or a refund failed, or a bank asks.", all: paymentsPath,
+		title: "Payments that need a person",
+		why:   "Somebody paid and has no license, or a refund failed, or a bank asks.", all: paymentsPath,
+	},
+	today.RefundedWorking: {
+		title: "Refunded but still working",
+		why:   "The payment for the plan went back, but a later plan change that cost nothing keeps the license working. Refund the free plan change to end it.",
 	},
 	today.MailGivenUp: {
 		title: "Mails that were given up", why: "They did not reach the person.", all: mailsPath,
@@ -49,7 +60,8 @@ var todayWords = map[today.Kind]struct{ title, why, all, query string }{
 		title: "Certificates near their end", why: "When it has ended, deliveries to this webhook URL fail.",
 	},
 	today.KeyEnds: {
-		title: "Signing keys near their end", why: "A key should not sign identity tokens for more than a year.", all: keysPath,
+		title: "Signing keys near their end", why: "A key should not sign identity tokens for more than a year.",
+		all: keysPath,
 	},
 	today.URLUnproven: {
 		title: "URLs that were never validated", why: "Nobody knows whether they work.",
@@ -59,8 +71,7 @@ var todayWords = map[today.Kind]struct{ title, why, all, query string }{
 	},
 }
 
-// pageOfPartner is the address of a partner's page; "" for no partner, and where there is
-// no such page.
+// pageOfPartner returns the URL of a partner's page, or "" if there is no partner or no such page.
 func (s *Shell) pageOfPartner(v *Visit, id int64) string {
 	if id == 0 || !s.area.Has(partnerPath, v) {
 		return ""
@@ -68,87 +79,107 @@ func (s *Shell) pageOfPartner(v *Visit, id int64) string {
 	return v.Path(partnersPath+"/%d", id)
 }
 
-// item puts one thing to do into words.
+// item describes one item.
 func (t *Today) item(v *Visit, i today.Item) todayItem {
-	out := todayItem{Title: i.Partner, Of: i.Partner, Since: i.Since, Text: i.Text, URL: t.pageOfPartner(v, i.PartnerID)}
+	out := todayItem{
+		Title: i.Partner, Of: i.Partner, Since: i.Since, Text: i.Text, URL: t.pageOfPartner(v, i.PartnerID),
+	}
 	switch i.Kind {
 	case today.QueueOld, today.DiskFull, today.JobFailed, today.KeyEnds:
 		t.ofService(v, i, &out)
 	case today.EndpointParked, today.EndpointFailing:
 		out.Text = fmt.Sprintf("%s %s", sentence(i.Text), area.Waiting(i.Count, i.More))
 		if i.Kind == today.EndpointParked {
-			out.Until, out.Ends = i.Until, "Next probe"
+			out.Until = i.Until
+			out.Ends = "Next probe"
 		}
 		if v.May(account.Support) {
-			out.Mend, out.Action, out.Hidden = "Try now", v.Path(outagesPath+"/%d/try", i.PartnerID), []ui.Param{seenEndpoint(i.Since).Param()}
+			out.Button, out.Action, out.Hidden = "Try now", v.Path(outagesPath+"/%d/try", i.PartnerID), []ui.Param{
+				seenEndpoint(i.Since).Param(),
+			}
 		}
 	case today.EventsGivenUp:
 		out.Text = area.AtLeast(i.Count, i.More, "event") + ": " + i.Text + "."
 		if v.May(account.Support) {
-			out.Mend, out.Link = "Send them again", v.Path(recoverPath+"/%d", i.PartnerID)+"?state=failed"
+			out.Button, out.Link = "Send them again", v.Path(redeliverPath+"/%d", i.PartnerID)+"?state=failed"
 		}
 	case today.CannotRedeem:
 		out.Text = plural.Of(i.Count, "license is", "licenses are") + " sold and not redeemed."
-		out.Mend, out.Link = t.mendAt(v, "Set the redirect URL", urlsPath, i.PartnerID)
+		out.Button, out.Link = t.linkTo(v, "Set the redirect URL", urlsPath, i.PartnerID)
 	case today.MailGivenUp:
-		out.Title, out.Of, out.Mend, out.Link = "Mail "+i.Subject, "mail "+i.Subject, "Look at it", v.Path(mailsPath+"/%s", i.Subject)
+		out.Title, out.Of, out.Button, out.Link = "Mail "+i.Subject, "mail "+i.Subject, "Look at it", v.Path(
+			mailsPath+"/%s", i.Subject,
+		)
 	case today.PlanUnchecked:
-		out.Mend, out.Link = t.mendAt(v, "Check the price", plansPath, i.PartnerID)
+		out.Button, out.Link = t.linkTo(v, "Check the price", plansPath, i.PartnerID)
 	case today.PaymentProblem:
 		kind, _, refundable := strings.Cut(i.Text, " ")
 		out.Title, out.Of, out.Text = "Payment problem "+i.Subject, "payment problem "+i.Subject, problemWords[payment.ProblemKind(kind)]
 		if v.May(account.Sell) && refundable {
-			out.Mend, out.Link = "Refund", v.Path(paymentsPath+"/%s/refund", i.Subject)
+			out.Button, out.Link = "Refund", v.Path(paymentsPath+"/%s/refund", i.Subject)
 		} else if v.May(account.Sell) {
-			out.Mend, out.Link = "Look at it", v.Path(paymentsPath)
+			out.Button, out.Link = "Look at it", v.Path(paymentsPath)
+		}
+	case today.RefundedWorking:
+		out.Title = "License " + i.Subject
+		out.Of = "license " + i.Subject
+		out.URL = v.Path(licensesPath+"/%s", i.Subject)
+		out.Text = "Sold for " + i.Partner + "."
+		if v.May(account.Sell) {
+			out.Button, out.Link = "Refund", v.Path(licensesPath+"/%s/refund", i.Subject)+"?only=free"
 		}
 	case today.CertificateEnds:
-		out.Until, out.Ends = i.Until, "Valid until"
-		out.Mend, out.Link = t.mendAt(v, "Tell the partner", contactsPath, i.PartnerID)
+		out.Until = i.Until
+		out.Ends = "Valid until"
+		out.Button, out.Link = t.linkTo(v, "Tell the partner", contactsPath, i.PartnerID)
 	case today.URLUnproven:
 		out.Text = "The " + strings.ReplaceAll(strings.TrimSuffix(i.Subject, "_url"), "_", " ") + " URL."
-		out.Mend, out.Link = t.mendAt(v, "Check it", urlsPath, i.PartnerID)
+		out.Button, out.Link = t.linkTo(v, "Check it", urlsPath, i.PartnerID)
 	case today.NoContacts:
-		out.Mend, out.Link = t.mendAt(v, "Add a contact", contactsPath, i.PartnerID)
+		out.Button, out.Link = t.linkTo(v, "Add a contact", contactsPath, i.PartnerID)
 	}
 	return out
 }
 
-// ofService puts what concerns the service itself into words.
+// ofService describes items about the service itself.
 func (t *Today) ofService(v *Visit, i today.Item, out *todayItem) {
 	out.Title = i.Subject
 	switch i.Kind { //nolint:exhaustive // the others concern a partner
 	case today.QueueOld:
-		out.Title, out.Mend, out.Link = "Deliveries", "See what is due", v.Path(deliveriesPath)+"?state=waiting&range=all"
+		out.Title, out.Button, out.Link = "Deliveries", "See what is due", v.Path(deliveriesPath)+"?state=waiting&range=all"
 		if i.Subject == today.Mails {
 			out.Title, out.Link = "Mails", v.Path(mailsPath)
 		}
 		out.Text = "The oldest is due since then and not sent."
 	case today.DiskFull:
-		out.Title, out.Mend, out.Link = "The database's disk", "See the settings", v.Path(settingsPath)
+		out.Title, out.Button, out.Link = "The database's disk", "See the settings", v.Path(settingsPath)
 		if !t.area.Has(settingsPath, v) {
-			out.Mend, out.Link = "", ""
+			out.Button = ""
+			out.Link = ""
 		}
 	case today.JobFailed:
-		out.Mend, out.Link = "See the job", v.Path(jobsPath)
+		out.Button, out.Link = "See the job", v.Path(jobsPath)
 	case today.KeyEnds:
-		out.Title, out.Text, out.Until, out.Ends = "Key "+i.Subject, "It signs with "+i.Text+".", i.Until, "A year is over"
+		out.Title = "Key " + i.Subject
+		out.Text = "It signs with " + i.Text + "."
+		out.Until = i.Until
+		out.Ends = "A year is over"
 		if v.May(account.Admin) {
-			out.Mend, out.Link = "Rotate it", v.Path(keysPath+"/rotate")+"?alg="+i.Text
+			out.Button, out.Link = "Rotate it", v.Path(keysPath+"/rotate")+"?alg="+i.Text
 		}
 	}
 	out.Of = out.Title
 }
 
-// mendAt is a click that leads to a page about a partner, if the person may see it.
-func (t *Today) mendAt(v *Visit, label, path string, partnerID int64) (mend, link string) {
+// linkTo returns the label and link of a page about a partner, if the person may see it.
+func (t *Today) linkTo(v *Visit, label, path string, partnerID int64) (mend, link string) {
 	if !t.area.Has(path, v) {
 		return "", ""
 	}
 	return label, v.Path("%s", ofPartner(path, partnerID))
 }
 
-// sentence ends a text with a full stop and begins it with a capital.
+// sentence capitalizes a text and ends it with a full stop.
 func sentence(s string) string {
 	s = strings.TrimSuffix(strings.TrimSpace(s), ".")
 	if s == "" {

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -25,7 +26,15 @@ func (s *System) tokens(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	}
 	t := ui.Table{
 		ID: "tokens", Caption: "Operator tokens, newest first", Cards: true,
-		Columns: []ui.Column{{Label: "Token"}, {Label: "State"}, {Label: "Scopes"}, {Label: "Made", Named: true}, {Label: "Expires", Named: true}, {Label: "Last used", Named: true}, {Label: "Do"}},
+		Columns: []ui.Column{
+			{Label: "Token"},
+			{Label: "State"},
+			{Label: "Scopes"},
+			{Label: "Made", Named: true},
+			{Label: "Expires", Named: true},
+			{Label: "Last used", Named: true},
+			{Label: "Do"},
+		},
 	}
 	for _, token := range list {
 		expires := ui.Cell{At: token.ExpiresAt}
@@ -38,14 +47,22 @@ func (s *System) tokens(w http.ResponseWriter, r *http.Request, v *Visit) error 
 		}
 		do := ui.Cell{Text: "–"}
 		if tokenState(token, s.Now()) == "active" {
-			do = ui.Cell{Acts: ui.Links(ui.RowLink{Label: "Revoke…", Of: token.Name, URL: v.Path(tokensPath+"/%d/revoke", token.ID)})}
+			do = ui.Cell{
+				Acts: ui.Links(
+					ui.RowLink{Label: "Revoke…", Of: token.Name, URL: v.Path(tokensPath+"/%d/revoke", token.ID)},
+				),
+			}
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("token-%d", token.ID), Cells: []ui.Cell{
-			{Text: token.Name, Note: fmt.Sprintf("token %d", token.ID)}, {Status: tokenState(token, s.Now())}, {Text: scopesOf(token)}, {At: token.CreatedAt}, expires, used, do,
+			{
+				Text: token.Name,
+				Note: fmt.Sprintf("token %d", token.ID),
+			}, {Status: tokenState(token, s.Now())}, {Text: scopesOf(token)}, {At: token.CreatedAt}, expires, used, do,
 		}})
 	}
 	view := recordsView{
-		Heading: "Tokens", Lead: "Programs of the marketplace use the operator API by a token. Its secret is shown once, when it is made.",
+		Heading: "Tokens", Lead: "Programs of the marketplace use the operator API by a token. Its secret is shown " +
+			"once, when it is made.",
 		Acts:    []ui.Tab{{Label: "Make a token…", URL: v.Path(newTokenPath), Current: true}},
 		Results: ui.Results{Table: t, Nothing: ui.Empty{Title: "No token yet", Text: "Make one for each program."}},
 		Curl:    s.call("The same by API", http.MethodGet, "/operator/v1/tokens"),
@@ -53,7 +70,7 @@ func (s *System) tokens(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	return s.render(w, r, v, "records", ui.View{Title: "Tokens", Data: view})
 }
 
-// tokenState is whether a token works.
+// tokenState returns whether a token works.
 func tokenState(t account.Token, now time.Time) string {
 	switch {
 	case !t.RevokedAt.IsZero():
@@ -64,7 +81,7 @@ func tokenState(t account.Token, now time.Time) string {
 	return "active"
 }
 
-// scopesOf is the scopes of a token in words.
+// scopesOf lists the scopes of a token.
 func scopesOf(t account.Token) string {
 	list := make([]string, len(t.Scopes))
 	for i, scope := range t.Scopes {
@@ -73,36 +90,56 @@ func scopesOf(t account.Token) string {
 	return strings.Join(list, ", ")
 }
 
-// allScopes are what a token can be for.
+// allScopes are the scopes that a token can have.
 var allScopes = []struct {
 	scope account.Scope
 	label string
 }{{account.Read, "read: see everything"}, {account.Sell, "sell: purchases, plan changes, refunds"}, {account.Support, "support: hold, reinstate, release, redeliver"}, {account.Admin, "admin: everything"}}
 
-// lifetimes are for how long a token can be made.
-var lifetimes = []ui.Option{{Value: "90", Label: "90 days"}, {Value: "365", Label: "A year"}, {Value: "", Label: "No end"}}
+// lifetimes are the possible lifetimes of a token.
+var lifetimes = []ui.Option{
+	{Value: "90", Label: "90 days"},
+	{Value: "365", Label: "A year"},
+	{Value: "", Label: "No end"},
+}
 
-// tokenForm is the page that makes a token.
+// tokenForm builds the page that creates a token.
 func (s *System) tokenForm(v *Visit) ui.Confirm {
 	view := ui.Confirm{
 		Heading: "Make a token", Action: v.Path(newTokenPath), Cancel: v.Path(tokensPath), Hidden: []ui.Param{area.Nonce()},
-		Says:   []string{"Its secret is shown once, on the page that follows. Give each program a token of its own with no more scopes than it needs."},
+		Says: []string{
+			"Its secret is shown once, on the page that follows. Give each program a token of its own with no more " +
+				"scopes than it needs.",
+		},
 		Button: ui.Button{Label: "Make it", Busy: "Making…"},
-		Form:   ui.Form{Fields: []ui.Field{{Name: "name", Label: "Name of the program", Required: true, Autofocus: true}}},
+		Form: ui.Form{
+			Fields: []ui.Field{{Name: "name", Label: "Name of the program", Required: true, Autofocus: true}},
+		},
 	}
 	for _, a := range allScopes {
-		view.Fields = append(view.Fields, ui.Field{Name: "scope_" + string(a.scope), Label: a.label, Type: "checkbox", Checked: a.scope == account.Read})
+		view.Fields = append(
+			view.Fields,
+			ui.Field{
+				Name:    "scope_" + string(a.scope),
+				Label:   a.label,
+				Type:    "checkbox",
+				Checked: a.scope == account.Read,
+			},
+		)
 	}
-	view.Fields = append(view.Fields, ui.Field{Name: "days", Label: "Works for", Type: "select", Options: lifetimes, Value: lifetimes[0].Value})
+	view.Fields = append(
+		view.Fields,
+		ui.Field{Name: "days", Label: "Works for", Type: "select", Options: lifetimes, Value: lifetimes[0].Value},
+	)
 	return view
 }
 
-// askToken asks which token is made.
+// askToken shows the form for a new token.
 func (s *System) askToken(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	return s.area.Confirm(w, r, v, http.StatusOK, s.tokenForm(v))
 }
 
-// makeToken makes a token and shows its secret.
+// makeToken creates a token and shows its secret.
 func (s *System) makeToken(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -140,7 +177,15 @@ func (s *System) makeToken(w http.ResponseWriter, r *http.Request, v *Visit) err
 	if view.Fields[0].Value == "" {
 		return s.area.Refuse(w, r, v, view, fault.Field("name", "is missing."))
 	}
-	token, secret, sent, err := s.Accounts.AddTokenOnce(r.Context(), v.Actor(), ui.FormText(r, "name"), scopes, expires, "", &once)
+	token, secret, sent, err := s.Accounts.AddTokenOnce(
+		r.Context(),
+		v.Actor(),
+		ui.FormText(r, "name"),
+		scopes,
+		expires,
+		"",
+		&once,
+	)
 	if sent || area.WasSent(err) {
 		return s.area.ShowSecrets(w, r, v, ui.Secrets{Heading: "The token", Repeated: true, Back: v.Path(tokensPath)})
 	}
@@ -149,15 +194,18 @@ func (s *System) makeToken(w http.ResponseWriter, r *http.Request, v *Visit) err
 	}
 	return s.area.ShowSecrets(w, r, v, ui.Secrets{
 		Heading: "The token " + token.Name, Secrets: []ui.Key{{Label: "operator token", Value: secret}}, Back: v.Path(tokensPath),
-		Says: []string{"Copy it now: it is not shown again. The program sends it as Authorization: Bearer, with the token behind it."},
+		Says: []string{
+			"Copy it now: it is not shown again. The program sends it as Authorization: Bearer, with the token " +
+				"behind it.",
+		},
 	})
 }
 
-// revoking reads the token of a path and makes the page that asks.
-func (s *System) revoking(r *http.Request, v *Visit) (ui.Confirm, area.Seen, int64, error) {
+// revoke revokes the token of the path.
+func (s *System) revoke(r *http.Request, v *Visit) (area.Action, error) {
 	list, err := s.Accounts.Tokens(r.Context())
 	if err != nil {
-		return ui.Confirm{}, area.Seen{}, 0, err
+		return area.Action{}, err
 	}
 	for _, t := range list {
 		if t.ID != area.ID(r, "token") {
@@ -167,41 +215,24 @@ func (s *System) revoking(r *http.Request, v *Visit) (ui.Confirm, area.Seen, int
 		seen := area.Seen{Version: state, Facts: []area.Fact{{Name: "State", Value: state}}}
 		call := s.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/tokens/%d/revoke", t.ID))
 		view := ui.Confirm{
-			Heading: "Revoke the token " + t.Name, Action: v.Path(tokensPath+"/%d/revoke", t.ID), Cancel: v.Path(tokensPath), Hidden: []ui.Param{seen.Param()}, Call: &call,
-			Says:   []string{fmt.Sprintf("Every call with this token (%s) is refused from now on. This cannot be undone; make a new token first if a program needs one.", scopesOf(t))},
+			Heading: "Revoke the token " + t.Name, Cancel: v.Path(tokensPath), Call: &call,
+			Says: []string{
+				fmt.Sprintf(
+					"Every call with this token (%s) is refused from now on. This cannot be undone; make a new "+
+						"token first if a program needs one.",
+					scopesOf(t),
+				),
+			},
 			Button: ui.Button{Label: "Revoke it", Busy: "Revoking…", Kind: "danger"},
 		}
 		if state != "active" {
-			view.Action, view.Says = "", []string{"This token does not work any more: it is " + state + "."}
+			view.Button = ui.Button{}
+			view.Says = []string{"This token does not work any more: it is " + state + "."}
 		}
-		return view, seen, t.ID, nil
+		return area.Action{Ask: view, Seen: seen, Do: func(ctx context.Context) (string, error) {
+			_, err := s.Accounts.RevokeToken(ctx, v.Actor(), t.ID)
+			return "The token is revoked.", err
+		}}, nil
 	}
-	return ui.Confirm{}, area.Seen{}, 0, area.NotFound()
-}
-
-// askRevoke asks whether a token ends.
-func (s *System) askRevoke(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, _, _, err := s.revoking(r, v)
-	if err != nil {
-		return err
-	}
-	return s.area.Confirm(w, r, v, http.StatusOK, view)
-}
-
-// revoke ends a token.
-func (s *System) revoke(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	if err := ui.ReadForm(r); err != nil {
-		return err
-	}
-	view, seen, id, err := s.revoking(r, v)
-	if err != nil {
-		return err
-	}
-	if err := seen.Unchanged(r); err != nil {
-		return s.area.Refuse(w, r, v, view, err)
-	}
-	if _, err := s.Accounts.RevokeToken(r.Context(), v.Actor(), id); err != nil {
-		return s.area.Refuse(w, r, v, view, err)
-	}
-	return s.area.Done(w, r, v, tokensPath, "The token is revoked.")
+	return area.Action{}, area.NotFound()
 }

@@ -14,8 +14,8 @@ import (
 	"claviger/internal/courier"
 )
 
-// TestAllowedIsAskedLast: a request that is no longer allowed when its connection is open does
-// not reach the server, and the connection serves the next one.
+// TestAllowedIsAskedLast: a request that is no longer allowed once its connection is open does not
+// reach the server, and the connection serves the next one.
 func TestAllowedIsAskedLast(t *testing.T) {
 	var requests atomic.Int64
 	url, connections := counting(t, func(http.ResponseWriter, *http.Request) { requests.Add(1) })
@@ -47,8 +47,8 @@ func TestAllowedIsAskedLast(t *testing.T) {
 	}
 }
 
-// TestAbortedRequestIsReset: when a request is given up, the server sees a reset and not the
-// end of a whole request, plain and over TLS.
+// TestAbortedRequestIsReset: when a request is aborted, the server sees a reset and not the end of
+// a complete request, plain and over TLS.
 func TestAbortedRequestIsReset(t *testing.T) {
 	for name, serve := range map[string]func(http.Handler) *httptest.Server{"http": httptest.NewServer, "https": httptest.NewTLSServer} {
 		t.Run(name, func(t *testing.T) {

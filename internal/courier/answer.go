@@ -11,12 +11,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxRetryAfter is the longest that a partner can make us wait.
+// maxRetryAfter is the longest wait that a partner can ask for.
 const maxRetryAfter = 24 * time.Hour
 
-// Delivered reports whether an answer means that the partner accepted the webhook,
-// and else why not, in words. Usually that is any 2xx unless its body is a JSON
-// object with "success": false; with strict it is 200 and "success": true.
+// Delivered reports whether an answer means that the partner accepted the webhook, and otherwise
+// the reason. Normally any 2xx does, unless its body is a JSON object with "success": false. With
+// strict it must be 200 with "success": true.
 func Delivered(status int, body string, strict bool) (ok bool, why string) {
 	switch {
 	case status == 0:
@@ -40,7 +40,7 @@ func Delivered(status int, body string, strict bool) (ok bool, why string) {
 	return true, ""
 }
 
-// statusText is a status with its name, if it has one.
+// statusText returns a status with its name, if it has one.
 func statusText(status int) string {
 	if name := http.StatusText(status); name != "" {
 		return strconv.Itoa(status) + " " + name
@@ -48,8 +48,8 @@ func statusText(status int) string {
 	return strconv.Itoa(status)
 }
 
-// RetryAfter is how long an answer asks us to wait, at most a day: as seconds or
-// as a date. 0 means that the header is missing or cannot be read.
+// RetryAfter returns the wait that an answer asks for, in seconds or as a date, at most a day. It
+// returns 0 if the header is missing or malformed.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	text := strings.TrimSpace(h.Get("Retry-After"))
 	if text == "" {
@@ -58,7 +58,7 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r < '0' || r > '9' }) {
 		seconds, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || seconds > int64(maxRetryAfter/time.Second) {
-			return maxRetryAfter // too many digits for a number ask for very long
+			return maxRetryAfter // too many digits ask for a very long wait
 		}
 		return time.Duration(seconds) * time.Second
 	}
@@ -69,10 +69,10 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	return min(max(at.Sub(now), 0), maxRetryAfter)
 }
 
-// Clean makes text fit to be stored and shown: valid UTF-8 of at most limit
-// bytes, cut between characters, in which U+FFFD stands for control characters
-// other than tab, LF and CR. JSON writes a control character in six bytes, so
-// they would make answers to partners six times as long; PostgreSQL refuses NUL.
+// Clean makes text fit to be stored and shown: valid UTF-8 of at most limit bytes, cut between
+// characters. U+FFFD replaces control characters other than tab, LF and CR. JSON writes a control
+// character in six bytes, so answers to partners could become six times as long. PostgreSQL rejects
+// NUL.
 func Clean(s string, limit int) string {
 	if len(s) > limit {
 		s = cut(s, limit)
@@ -86,7 +86,7 @@ func Clean(s string, limit int) string {
 		}
 		return r
 	}, strings.ToValidUTF8(s, "\ufffd"))
-	// A replacement has three bytes and may stand for one, so it can grow again.
+	// A replacement has three bytes and may replace one, so the text can grow.
 	if len(s) > limit {
 		s = cut(s, limit)
 	}
@@ -96,7 +96,7 @@ func Clean(s string, limit int) string {
 // unfit reports whether Clean replaces the character.
 func unfit(r rune) bool { return unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' }
 
-// cut cuts s to at most limit bytes, before the character that limit goes through.
+// cut shortens s to at most limit bytes, between characters.
 func cut(s string, limit int) string {
 	for i := limit; i >= 0 && i > limit-utf8.UTFMax; i-- {
 		if utf8.RuneStart(s[i]) {
@@ -106,8 +106,8 @@ func cut(s string, limit int) string {
 	return s[:limit] // not UTF-8 there
 }
 
-// HeaderText writes headers as one `Name: value` per line: those named first in
-// that order, then the others in the order in which they are sent.
+// HeaderText formats headers as one `Name: value` per line: first those in first, then the others
+// in the order in which they are sent.
 func HeaderText(h http.Header, first ...string) string {
 	var buf [16]string
 	names := append(buf[:0], first...)
@@ -138,7 +138,7 @@ func HeaderText(h http.Header, first ...string) string {
 	return b.String()
 }
 
-// wireOrder is the order in which net/http sends headers.
+// wireOrder compares by the order in which net/http sends headers.
 func wireOrder(a, b string) int {
 	const agent = "User-Agent"
 	switch {
@@ -150,8 +150,7 @@ func wireOrder(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// Text shows an answer: its status, its headers and its body, each part of at
-// most limit bytes.
+// Text formats an answer: its status, headers and body, each part cut to limit bytes.
 func (a Answer) Text(limit int) string {
 	text := statusText(a.Status)
 	if header := HeaderText(a.Header); header != "" {
@@ -163,7 +162,7 @@ func (a Answer) Text(limit int) string {
 	return text
 }
 
-// shorten cleans a text, and marks that it was cut.
+// shorten cleans a text and marks a cut.
 func shorten(s string, limit int) string {
 	short := Clean(s, limit)
 	if len(s) > limit {

@@ -20,7 +20,7 @@ func TestDelivered(t *testing.T) {
 		status       int
 		body         string
 		want, strict bool
-		why          string // the first reason that counts
+		why          string // the first reason that applies
 	}{
 		{200, ``, true, false, ``},
 		{200, `{"success":true}`, true, true, ``},
@@ -76,7 +76,7 @@ func TestDelivered(t *testing.T) {
 	}
 }
 
-// TestSuccess compares reading by hand with encoding/json.
+// TestSuccess compares the hand-written parser with encoding/json.
 func TestSuccess(t *testing.T) {
 	piece := rapid.SampledFrom([]string{
 		`{`, `}`, `[`, `]`, `"success"`, `"s\u0075ccess"`, `"a"`, `"\""`, `"\\"`, `:`, `:`, `,`, ` `, "\n", `true`, `false`, `1`, `null`, `"`, `\`, "\ufeff",

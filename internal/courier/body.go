@@ -7,7 +7,7 @@ import (
 	"claviger/internal/jsontext"
 )
 
-// Event is what a webhook tells: an act on a license, in the words of the wire.
+// Event is the content of a webhook: a change of a license, in the terms of the API.
 type Event struct {
 	LicenseKey   string
 	Kind         string // purchase, activate or deactivate
@@ -17,26 +17,21 @@ type Event struct {
 	Tier         int
 	PreviousTier int // 0 unless the event changed the tier
 	Reason       string
-	Sentence     string // the reason in words, from a fixed table
+	Sentence     string // the reason as a sentence, from a fixed table
 	Test         bool
 	CreatedAt    time.Time
-	PlanName     string // of the tier's plan at that moment; "" if the tier is sold no more
+	PlanName     string // of the tier's plan at that time; "" if the tier is no longer sold
 }
 
-// TestSentence is the reason in the events of checks and scenarios. It has the
-// characters that change when a body is parsed and written again, so that a server that
-// does so does not pass.
-const TestSentence = "This is a test & changes nothing; it has <characters> that are often escaped: / “é” 東."
-
-// TestPlan is the name of the plan in such events, where no plan of the partner is known.
-const TestPlan = "Test plan"
-
-// Body is the body of the event's webhook: compact JSON whose members keep their
-// order. It depends on nothing but the event, so that every attempt sends the
-// same bytes.
+// Body returns the body of the event's webhook: compact JSON with a fixed order of members. It
+// depends only on the event, so every attempt sends the same bytes.
 func Body(e Event) []byte {
-	const fixed = 288 // the names, the numbers and the punctuation
-	b := make([]byte, 0, fixed+len(e.LicenseKey)+len(e.Kind)+len(e.Status)+len(e.Reason)+len(e.Sentence)+len(e.PlanName))
+	const fixed = 288 // names, numbers and punctuation
+	b := make(
+		[]byte,
+		0,
+		fixed+len(e.LicenseKey)+len(e.Kind)+len(e.Status)+len(e.Reason)+len(e.Sentence)+len(e.PlanName),
+	)
 	b = jsontext.AppendString(append(b, `{"license_key":`...), e.LicenseKey)
 	b = jsontext.AppendString(append(b, `,"event":`...), e.Kind)
 	b = jsontext.AppendString(append(b, `,"license_status":`...), e.Status)

@@ -49,7 +49,7 @@ func TestBody(t *testing.T) {
 	}
 }
 
-// TestBodyIsJSON compares the body with what encoding/json makes of it.
+// TestBodyIsJSON compares the body with the output of encoding/json.
 func TestBodyIsJSON(t *testing.T) {
 	text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
 		rapid.StringOf(rapid.SampledFrom([]rune("\"\\/&<>'\b\f\n\r\t\x00\x1f\x7f\u0080\u2028\u2029\ufffd"))))

@@ -1,7 +1,7 @@
-// Package courier signs and posts webhooks. It builds their bodies and headers, has
-// the HTTP client for URLs that others chose, which refuses private addresses, and
-// decides which answer means that a webhook was delivered. It owns no table, and
-// does not decide what is sent or when.
+// Package courier signs and posts webhooks. It builds their bodies and headers. Its HTTP client for
+// URLs chosen by others refuses private addresses. It decides which answer means that a webhook was
+// delivered. It owns no table, and does not decide which webhooks are sent or when. Package diagnose
+// explains its errors, and the answers that are no delivery.
 package courier
 
 import (
@@ -15,6 +15,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -24,7 +25,7 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// The bounds of one request.
+// The limits of one request.
 const (
 	ConnectTimeout = 3 * time.Second
 	Timeout        = 10 * time.Second
@@ -41,40 +42,55 @@ const (
 	pruneEvery         = 15 * time.Second
 )
 
-// Why a request is not sent.
-var (
-	errSlow     = errors.New("no answer within " + Timeout.String())
-	errPlain    = errors.New("the URL does not begin with https://")
-	errUserInfo = errors.New("the URL carries a user name or password")
-	errNoHost   = errors.New("the URL names no host")
+// ErrSlow is the error of a request without a whole answer within Timeout.
+var ErrSlow = errors.New("no answer within " + Timeout.String())
+
+// URLError is a defect of a URL that must not be called.
+type URLError string
+
+func (e URLError) Error() string { return string(e) }
+
+// The defects of URLs.
+const (
+	errPlain    URLError = "the URL does not begin with https://"
+	errUserInfo URLError = "the URL carries a user name or password"
+	errNoHost   URLError = "the URL names no host"
 )
 
-// Options are the settings of a client; the zero value calls public addresses.
+// Options contains the settings of a client; the zero value calls only public addresses.
 type Options struct {
-	AllowPrivate bool           // http, and addresses of the own machine and network, may be called
+	AllowPrivate bool           // allow http and addresses of the own machine and network
 	UserAgent    string         // "": claviger
-	IdlePerHost  int            // idle connections to one host that are kept for one owner; 0: 64
-	Proxy        *url.URL       // the way out, an http or https proxy; nil: none
-	Roots        *x509.CertPool // who may sign the certificates of servers; nil: the system's
+	IdlePerHost  int            // idle connections kept per host and owner; 0: 64
+	Proxy        *url.URL       // an http or https proxy for all requests; nil: none
+	Roots        *x509.CertPool // certificate authorities for servers; nil: the system's
 
-	// Dial makes connections in place of the network, unguarded.
+	// Dial is a hook: it replaces network connections, without address checks. Client calls it for
+	// each new connection; app.Config.Dial of claviger dev and of tests answers. Nil: the network.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error) // for Proxy; nil: the system's
 }
 
-// Client calls URLs that others chose. It follows no redirects.
-// Unless private addresses are allowed, it calls only https, and refuses private
-// addresses when it dials, after the host name was resolved.
+// Client calls URLs chosen by others. It follows no redirects. Unless private addresses are
+// allowed, it calls only https, and refuses private addresses when it dials, after the host name
+// was resolved.
 type Client struct {
 	options Options
 	pool    connPool
 }
 
-// New makes a client. It reuses connections; Close closes the idle ones. It speaks
-// HTTP/1.1: the same posts over HTTP/2 cost half as much again.
+// New creates a client. It reuses connections; Close closes the idle ones. It speaks HTTP/1.1: the
+// same posts over HTTP/2 cost 50% more.
 func New(o Options) *Client {
 	o.UserAgent = cmp.Or(o.UserAgent, "claviger")
 	o.IdlePerHost = cmp.Or(o.IdlePerHost, defaultIdlePerHost)
-	config := &tls.Config{MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(1024), RootCAs: o.Roots}
+	config := &tls.Config{
+		MinVersion: tls.VersionTLS12, ClientSessionCache: tls.NewLRUClientSessionCache(1024), RootCAs: o.Roots,
+	}
+	if o.lookup == nil {
+		o.lookup = net.DefaultResolver.LookupNetIP
+	}
 	if o.Dial == nil {
 		o.Dial = o.dialer(config)
 	}
@@ -83,56 +99,55 @@ func New(o Options) *Client {
 	}}
 }
 
-// dialer is how connections are made: by the proxy, or directly, and to addresses that are
-// not public only where that is allowed.
+// dialer returns the dial function: through the proxy or directly, to private addresses only if
+// they are allowed.
 func (o Options) dialer(config *tls.Config) func(ctx context.Context, network, address string) (net.Conn, error) {
 	var guard func(network, address string, _ syscall.RawConn) error
 	if !o.AllowPrivate {
 		guard = ssrf.New(ssrf.WithAnyPort()).Safe
 	}
 	if o.Proxy != nil {
-		return (&proxy{url: o.Proxy, tls: config, guard: guard}).dial
+		return (&proxy{url: o.Proxy, tls: config, guard: guard, lookup: o.lookup}).dial
 	}
 	return (&net.Dialer{Timeout: ConnectTimeout, Control: guard}).DialContext
 }
 
-// AllowsPrivate reports whether http and private addresses may be called. A nil
-// client may not call them.
+// AllowsPrivate reports whether http and private addresses may be called. A nil client may not call
+// them.
 func (c *Client) AllowsPrivate() bool { return c != nil && c.options.AllowPrivate }
 
-// UserAgent is how the client names itself.
+// UserAgent returns the User-Agent of the client.
 func (c *Client) UserAgent() string { return c.options.UserAgent }
 
 // Close closes the idle connections.
 func (c *Client) Close() { c.pool.closeIdle(func(*conn) bool { return true }) }
 
-// Request is one request. Header holds headers beside those of every request; Send
-// does not change it.
+// Request is one request. Header contains additional headers; Send does not change it.
 type Request struct {
 	Method string
 	URL    string
 	Header http.Header
 	Body   []byte
 
-	// Owner is the partner for whom it is sent. A connection is reused only for the
-	// same partner, and without an owner never: the server of one partner must not be
-	// able to answer requests of another at the same address.
+	// Owner is the partner of the request. A connection is reused only for the same partner, and
+	// never without an owner: the server of one partner must not be able to answer requests of
+	// another at the same address.
 	Owner int64
 
-	// Repeatable means that the request may arrive twice: if a reused connection breaks
-	// before an answer begins, it is sent again over a new one.
+	// Repeatable means that the request may arrive twice: if a reused connection breaks before an
+	// answer begins, it is sent again over a new one.
 	Repeatable bool
 
-	// Allowed is asked right before the request is written, on an open connection; nil
-	// allows it. If it returns false, nothing is sent and the error is ErrNotAllowed.
+	// Allowed is called right before the request is written, on an open connection; nil allows it.
+	// If it returns false, nothing is sent and the error is ErrNotAllowed.
 	Allowed func() bool
 }
 
 // ErrNotAllowed is the error of a request that Request.Allowed stopped.
 var ErrNotAllowed = errors.New("the request is no longer allowed")
 
-// Answer is what the server answered: the status, the headers and the beginning of
-// the body. Took is the time from sending the request until the body was read.
+// Answer is the server's response: the status, the headers and the beginning of the body. Took is
+// the time from sending the request until the body was read.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -140,14 +155,13 @@ type Answer struct {
 	Took   time.Duration
 	Timing Timing
 
-	// CertificateUntil is until when the server's certificate is valid; zero unless the
-	// request opened a connection with TLS.
+	// CertificateUntil is the expiry of the server's certificate; zero unless the request opened a
+	// TLS connection.
 	CertificateUntil time.Time
 }
 
-// Send sends one request and reads its answer, within Timeout. An error means
-// that there was no whole HTTP answer, also when a status came before the
-// connection broke; Explain puts it into words.
+// Send sends one request and reads its answer, within Timeout. An error means that there was no
+// complete HTTP answer, even if a status came before the connection broke.
 func (c *Client) Send(ctx context.Context, r Request) (a Answer, err error) {
 	req, err := c.request(&r)
 	if err != nil {
@@ -162,15 +176,14 @@ func (c *Client) Send(ctx context.Context, r Request) (a Answer, err error) {
 	case ctx.Err() != nil:
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	case a.Took >= Timeout:
-		err = fmt.Errorf("%w: %w", errSlow, err)
+		err = fmt.Errorf("%w: %w", ErrSlow, err)
 	}
 	return a, fmt.Errorf("send the request: %w", err)
 }
 
-// exchange sends the request over an idle connection or a new one. The server may
-// close an idle one at the same moment; a repeatable request is then sent again. Copies of
-// the request and of the answer would make the stack of each delivery grow, which costs
-// more than the copies.
+// exchange sends the request over an idle connection or a new one. The server may close an idle one
+// at the same moment; a repeatable request is then sent again. Request and answer are passed by
+// pointer: copies would make the stack of each delivery grow, which costs more than the copies.
 func (c *Client) exchange(ctx context.Context, req *http.Request, r *Request, begun time.Time, a *Answer) error {
 	for anew := false; ; anew = true {
 		*a = Answer{}
@@ -197,7 +210,7 @@ func (c *Client) exchange(ctx context.Context, req *http.Request, r *Request, be
 		if err != nil {
 			cn.abort()
 		} else {
-			_ = cn.Close() // its answer has been read
+			_ = cn.Close() // its answer was read
 		}
 		if err == nil || !r.Repeatable || !cn.stale(err) {
 			return err
@@ -206,7 +219,7 @@ func (c *Client) exchange(ctx context.Context, req *http.Request, r *Request, be
 	}
 }
 
-// request makes the request for net/http, unless its URL may not be called.
+// request builds the request for net/http, unless its URL must not be called.
 func (c *Client) request(r *Request) (*http.Request, error) {
 	req, err := http.NewRequest(r.Method, r.URL, bytes.NewReader(r.Body)) //nolint:noctx // conn.exchange watches the context
 	switch {
@@ -228,8 +241,8 @@ func (c *Client) request(r *Request) (*http.Request, error) {
 	return req, nil
 }
 
-// Text shows a request as Send sends it: request line, headers and body, but with
-// plain line ends.
+// Text formats a request as Send sends it: request line, headers and body, but with plain line
+// ends.
 func (c *Client) Text(r Request) string {
 	req, err := c.request(&r)
 	if err != nil {
@@ -243,10 +256,10 @@ func (c *Client) Text(r Request) string {
 	return strings.TrimSuffix(strings.ReplaceAll(head, "\r\n", "\n")+"\n\n"+body, "\n\n")
 }
 
-// bodyBuffers are the buffers into which bodies of unknown length are read.
+// bodyBuffers holds buffers for bodies of unknown length.
 var bodyBuffers = sync.Pool{New: func() any { return new([MaxBody]byte) }}
 
-// read reads the beginning of an answer's body, and reports whether that was all.
+// read reads the beginning of an answer's body, and reports whether it was complete.
 func read(resp *http.Response) (body string, whole bool, err error) {
 	buf := bodyBuffers.Get().(*[MaxBody]byte)
 	defer bodyBuffers.Put(buf)
@@ -262,9 +275,9 @@ func read(resp *http.Response) (body string, whole bool, err error) {
 	}
 }
 
-// drain reads the rest of a body longer than MaxBody, because a connection can only
-// be reused when its answer was read, and reports whether it did. It gives up on
-// bodies that are much longer or have no Content-Length.
+// drain reads the rest of a body longer than MaxBody, because a connection can only be reused after
+// its answer was read. It reports whether it succeeded. It gives up on bodies that are much longer
+// or have no Content-Length.
 func drain(resp *http.Response, n int) bool {
 	if resp.ContentLength < 0 || resp.ContentLength > maxDrain {
 		return false

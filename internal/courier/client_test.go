@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"claviger/internal/courier"
+	"claviger/internal/diagnose"
 )
 
 // serve runs a server on this machine until the test ends.
@@ -23,7 +24,7 @@ func serve(t *testing.T, h http.HandlerFunc) string {
 	return s.URL
 }
 
-// local is a client that may call this machine.
+// local returns a client that may call this machine.
 func local(t *testing.T) *courier.Client {
 	t.Helper()
 	c := courier.New(courier.Options{AllowPrivate: true, UserAgent: "tests/1"})
@@ -31,7 +32,7 @@ func local(t *testing.T) *courier.Client {
 	return c
 }
 
-// host is the host and port of a server's URL.
+// host returns the host and port of a server's URL.
 func host(url string) string {
 	return strings.TrimPrefix(url, "http://")
 }
@@ -107,11 +108,12 @@ func TestSendGuardsPrivateAddresses(t *testing.T) {
 		"10.0.0.1", "192.168.1.1", "172.16.0.1", "169.254.169.254", "100.64.0.1", "[fd00::1]", "[64:ff9b::7f00:1]",
 	} {
 		_, err := c.Send(t.Context(), courier.Request{Method: "GET", URL: "https://" + name + ":" + port})
-		if text := courier.Explain(err); err == nil || !strings.Contains(text, "not public") {
+		if text, _ := diagnose.Explain(err); err == nil || !strings.Contains(text, "not public") {
 			t.Errorf("%s: %v (%s), want it refused as not public", name, err, text)
 		}
 	}
-	if _, err := c.Send(t.Context(), courier.Request{Method: "GET", URL: "http://" + host(url)}); !strings.Contains(courier.Explain(err), "https") {
+	_, err = c.Send(t.Context(), courier.Request{Method: "GET", URL: "http://" + host(url)})
+	if text, _ := diagnose.Explain(err); !strings.Contains(text, "https") {
 		t.Errorf("http: %v, want it refused", err)
 	}
 	if called.Load() {
@@ -154,7 +156,7 @@ func TestSendRefusesWhatIsNoRequest(t *testing.T) {
 	}
 }
 
-// TestSendCannotBeSplit: what is put into a header stays in it.
+// TestSendCannotBeSplit: a header value cannot add other headers.
 func TestSendCannotBeSplit(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		for name := range r.Header {

@@ -17,9 +17,8 @@ import (
 	"claviger/internal/courier"
 )
 
-// answering runs a server that reads requests and answers each, as the script
-// for its connection has it: the outer list is by connection, the inner one by
-// request. After its last line a connection is closed, and with "" at once.
+// answering runs a server that answers requests from a script: the outer list is by connection, the
+// inner one by request. After its last line, or at "", a connection is closed.
 func answering(t *testing.T, script ...[]string) (url string, requests <-chan string) {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -52,8 +51,8 @@ func answering(t *testing.T, script ...[]string) (url string, requests <-chan st
 
 const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-// TestSendReadsTheRightAnswer: what else a server may say before, after and
-// instead of an answer does not count as one, nor as that to the next request.
+// TestSendReadsTheRightAnswer: other data before, after and instead of an answer counts neither as
+// this answer nor as the next.
 func TestSendReadsTheRightAnswer(t *testing.T) {
 	const interim = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\n"
 	const wrong = "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n"
@@ -86,9 +85,8 @@ func TestSendReadsTheRightAnswer(t *testing.T) {
 	}
 }
 
-// TestSendPassesOverClosedConnections: a kept connection that the server has
-// closed meanwhile, maybe with a word of goodbye, is not used, so that also what
-// must not be repeated arrives.
+// TestSendPassesOverClosedConnections: an idle connection that the server has closed, possibly with
+// a last message, is not used. So unrepeatable requests arrive, too.
 func TestSendPassesOverClosedConnections(t *testing.T) {
 	for _, goodbye := range []string{"", "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n"} {
 		l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -127,13 +125,13 @@ func TestSendPassesOverClosedConnections(t *testing.T) {
 	}
 }
 
-// TestSendRepeatsOnlyWhatMayBe: a connection that breaks while it is used leaves
-// open whether the server saw the request.
+// TestSendRepeatsOnlyWhatMayBe: if a connection breaks while it is used, the server may or may not
+// have seen the request.
 func TestSendRepeatsOnlyWhatMayBe(t *testing.T) {
 	for name, c := range map[string]struct {
 		repeatable bool
 		script     [][]string
-		want       []string // the requests that arrive
+		want       []string // requests that arrive
 		fails      bool
 	}{
 		"must not be":             {false, [][]string{{ok, ""}, {ok}}, []string{"first", "second"}, true},
@@ -162,8 +160,8 @@ func TestSendRepeatsOnlyWhatMayBe(t *testing.T) {
 	}
 }
 
-// TestConnectionsEnd: an idle connection is closed in the end, and when the client
-// is; no more of them are kept than was asked for.
+// TestConnectionsEnd: idle connections are closed after a time, and with the client; no more are
+// kept than configured.
 func TestConnectionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		made := make(chan net.Conn, 10)
@@ -184,7 +182,7 @@ func TestConnectionsEnd(t *testing.T) {
 			return errors.Is(err, io.EOF)
 		}
 		const requests = 3
-		for range requests { // at once, so that each has a connection
+		for range requests { // concurrently, so that each has a connection
 			go func() {
 				if _, err := client.Send(t.Context(), courier.Request{Method: "POST", Owner: 1, URL: "http://a.example/"}); err != nil {
 					t.Error(err)
@@ -221,8 +219,8 @@ func TestConnectionsEnd(t *testing.T) {
 	})
 }
 
-// TestSendInTime: what nobody waits for does not hold up who sends, and what was
-// given up before is not sent.
+// TestSendInTime: unneeded data does not delay the sender, and a request that was given up before
+// is not sent.
 func TestSendInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		made := make(chan net.Conn, 10)
@@ -235,7 +233,7 @@ func TestSendInTime(t *testing.T) {
 		request := courier.Request{Method: "POST", Owner: 1, URL: "http://a.example/", Repeatable: true}
 		const long = "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"
 		requests := make(chan string, 10)
-		go func() { // a long answer, whose end does not come
+		go func() { // a long answer that never ends
 			conn := <-made
 			_, _ = http.ReadRequest(bufio.NewReader(conn))
 			_, _ = io.WriteString(conn, long+strings.Repeat("x", courier.MaxBody))
@@ -244,7 +242,7 @@ func TestSendInTime(t *testing.T) {
 		if a, err := client.Send(t.Context(), request); err != nil || len(a.Body) != courier.MaxBody || a.Took != 0 || time.Since(begun) > time.Second {
 			t.Errorf("a long answer: %d bytes in %s, %v; it took %s in all", len(a.Body), a.Took, err, time.Since(begun))
 		}
-		go func() { // an answer, then a request that is worked on for a while in vain
+		go func() { // an answer, then a request that is processed for a while without one
 			conn := <-made
 			in := bufio.NewReader(conn)
 			for _, answer := range []string{ok, ""} {

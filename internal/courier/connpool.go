@@ -18,22 +18,29 @@ type connPool struct {
 	max     int
 
 	mu      sync.Mutex
-	idle    map[origin][]*conn // the most recently used last
+	idle    map[origin][]*conn // most recently used last
 	count   int
 	pruning bool // a call of prune is scheduled
 }
 
-// origin is the server of a connection and the owner of its requests. A server can
-// send bytes before it gets the next request, and they would be read as the answer
-// to it. So a connection is never reused for another owner.
+// origin is the server of a connection and the owner of its requests. A server can send bytes
+// before it gets the next request, which would be read as its answer. So a connection is never
+// reused for another owner.
 type origin struct {
 	owner int64
 	to    string // scheme and host
 }
 
-// get returns a connection to a URL's server with the deadline until: an idle one of
-// this owner, or a new one if there is none or anew is set.
-func (p *connPool) get(ctx context.Context, owner int64, u *url.URL, anew bool, until time.Time, timing *Timing) (*conn, error) {
+// get returns a connection to a URL's server with the deadline until: an idle one of this owner, or
+// a new one if there is none or anew is set.
+func (p *connPool) get(
+	ctx context.Context,
+	owner int64,
+	u *url.URL,
+	anew bool,
+	until time.Time,
+	timing *Timing,
+) (*conn, error) {
 	to := origin{owner, u.Scheme + "://" + u.Host}
 	for !anew {
 		c := p.popIdle(to)
@@ -105,8 +112,8 @@ func (p *connPool) dialNew(ctx context.Context, u *url.URL, to origin, timing *T
 	return c, nil
 }
 
-// put returns a connection to the pool. A full pool closes another one. A connection
-// without an owner is closed.
+// put returns a connection to the pool. A full pool closes another one. A connection without an
+// owner is closed.
 func (p *connPool) put(c *conn) {
 	if c.to.owner == 0 {
 		_ = c.Close()
@@ -130,7 +137,7 @@ func (p *connPool) put(c *conn) {
 	}
 }
 
-// evict closes the longest idle connection of some server. The caller holds the lock.
+// evict closes the longest idle connection of some server. The caller must hold the lock.
 func (p *connPool) evict() {
 	for to, idle := range p.idle {
 		if len(idle) > 0 {
@@ -142,8 +149,8 @@ func (p *connPool) evict() {
 	}
 }
 
-// prune closes connections that were idle for long or that the server has closed. It
-// schedules itself while the pool is not empty.
+// prune closes connections that were idle for long or that the server has closed. It schedules
+// itself while the pool is not empty.
 func (p *connPool) prune() {
 	long := time.Now().Add(-idleTimeout)
 	p.closeIdle(func(c *conn) bool { return !c.since.After(long) || !c.reusable(time.Time{}) })

@@ -11,14 +11,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 )
 
-// corked is a connection that keeps what is written back, so that several TLS
-// records leave in one piece.
+// corked is a connection that holds writes back, so that several TLS records leave together.
 type corked struct {
 	net.Conn
 	held bytes.Buffer
@@ -32,8 +30,7 @@ func (c *corked) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// tlsServer serves every connection by a function and returns a client that
-// trusts it.
+// tlsServer serves every connection with a function and returns a client that trusts it.
 func tlsServer(t *testing.T, config *tls.Config, serve func(*tls.Conn, *corked)) *Client {
 	t.Helper()
 	s := httptest.NewUnstartedServer(nil)
@@ -69,8 +66,8 @@ func tlsServer(t *testing.T, config *tls.Config, serve func(*tls.Conn, *corked))
 	return c
 }
 
-// TestSendReadsTheRightAnswerOverTLS: what comes with an answer in the same piece
-// is read by TLS before anybody asks for it, and counts for nothing all the same.
+// TestSendReadsTheRightAnswerOverTLS: TLS reads data that arrives together with an answer, before
+// the client asks for it. It must not count as an answer.
 func TestSendReadsTheRightAnswerOverTLS(t *testing.T) {
 	for name, extra := range map[string]func(*tls.Conn){
 		"a second answer": func(c *tls.Conn) {
@@ -91,7 +88,7 @@ func TestSendReadsTheRightAnswerOverTLS(t *testing.T) {
 						_, _ = fmt.Fprintf(secure, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 						extra(secure)
 						beneath.cork = false
-						_ = beneath.SetDeadline(time.Time{}) // a goodbye sets one
+						_ = beneath.SetDeadline(time.Time{}) // CloseWrite sets one
 						_, _ = beneath.Conn.Write(beneath.held.Next(beneath.held.Len()))
 					}
 				})
@@ -102,21 +99,6 @@ func TestSendReadsTheRightAnswerOverTLS(t *testing.T) {
 					}
 				}
 			})
-		}
-	}
-}
-
-// TestExplainTLS: a server that will not talk to us says so by an alert.
-func TestExplainTLS(t *testing.T) {
-	for name, config := range map[string]*tls.Config{
-		"too old":       {MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10},
-		"another host":  {GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, io.EOF }, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, io.EOF }},
-		"a certificate": {ClientAuth: tls.RequireAnyClientCert},
-	} {
-		c := tlsServer(t, config, func(*tls.Conn, *corked) {})
-		_, err := c.Send(t.Context(), Request{Method: "POST", URL: "https://example.com"})
-		if text := Explain(err); !strings.HasPrefix(text, "the TLS handshake failed: ") || strings.Contains(text, "127.0.0.1") || Remedy(err) == "" {
-			t.Errorf("%s: explained as %q, %q (%v)", name, text, Remedy(err), err)
 		}
 	}
 }
@@ -136,7 +118,7 @@ func counted(t *testing.T) (s *httptest.Server, connections *atomic.Int64) {
 	return s, connections
 }
 
-// kept is a client that calls one server whatever the host's name is.
+// kept returns a client that calls one server for any host name.
 func kept(t *testing.T, s *httptest.Server) (c *Client, send func(host string)) {
 	t.Helper()
 	c = New(Options{AllowPrivate: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
@@ -151,8 +133,8 @@ func kept(t *testing.T, s *httptest.Server) (c *Client, send func(host string)) 
 	}
 }
 
-// TestIdleConnOutlivesDeadline: the deadline of the last request does not prevent the
-// next request on its connection.
+// TestIdleConnOutlivesDeadline: the deadline of the last request does not prevent the next request
+// on its connection.
 func TestIdleConnOutlivesDeadline(t *testing.T) {
 	s, connections := counted(t)
 	c, send := kept(t, s)
@@ -167,8 +149,8 @@ func TestIdleConnOutlivesDeadline(t *testing.T) {
 	}
 }
 
-// TestPruneClosesWhatTheServerClosed: a closed connection must not use a file
-// descriptor until somebody tries it.
+// TestPruneClosesWhatTheServerClosed: a closed connection must not use a file descriptor until its
+// next use.
 func TestPruneClosesWhatTheServerClosed(t *testing.T) {
 	s, _ := counted(t)
 	c, send := kept(t, s)
@@ -198,7 +180,7 @@ func TestFullPoolEvicts(t *testing.T) {
 	}
 }
 
-// TestPoolIsBoundedOverOwners: the bound of the pool holds for any number of partners.
+// TestPoolIsBoundedOverOwners: the limit of the pool holds for any number of partners.
 func TestPoolIsBoundedOverOwners(t *testing.T) {
 	s, _ := counted(t)
 	c, _ := kept(t, s)
@@ -217,7 +199,7 @@ func TestPoolIsBoundedOverOwners(t *testing.T) {
 	}
 }
 
-// The certificate is told of once, by the request that opened the connection.
+// Only the request that opened the connection reports the certificate.
 func TestCertificateUntil(t *testing.T) {
 	c := tlsServer(t, &tls.Config{}, func(secure *tls.Conn, _ *corked) {
 		for in := bufio.NewReader(secure); ; {

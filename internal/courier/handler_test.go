@@ -56,8 +56,8 @@ const (
 	handlerRead   = `SELECT status || ' ' || tier || ' ' || event_id FROM licenses`
 )
 
-// servers run the page's handlers: a POST is the handler's, a GET tells what is
-// stored. Each prints a line with its port when it listens.
+// servers run the page's handlers: a POST goes to the handler, a GET returns the stored rows. Each
+// prints a line with its port when it listens.
 var servers = map[string]struct{ program, file, code string }{
 	"js": {"node", "server.js", `
 const rows = new Map(); // what the statement does, by hand: this Node has no SQLite
@@ -99,7 +99,7 @@ func start(t *testing.T, language string) string {
 	s := servers[language]
 	path, file := program(t, s.program), source(t, language, s.file, s.code)
 	args, port := []string{file, handlerSecret}, ""
-	if language == "php" { // its server does not choose a port by itself
+	if language == "php" { // PHP's server cannot choose a port
 		_, port, _ = net.SplitHostPort(closedPort(t))
 		args = []string{"-S", "127.0.0.1:" + port, "-t", filepath.Dir(file), file}
 	}
@@ -129,8 +129,7 @@ func start(t *testing.T, language string) string {
 	return ""
 }
 
-// TestHandlers posts real webhooks, and what strangers may post, to the page's
-// handlers.
+// TestHandlers posts real webhooks and malicious requests to the page's handlers.
 func TestHandlers(t *testing.T) {
 	t.Run("go", func(t *testing.T) {
 		db, err := sql.Open("sqlite3", "file:"+filepath.Join(t.TempDir(), "hook.db"))
@@ -159,7 +158,7 @@ func TestHandlers(t *testing.T) {
 	}
 }
 
-// handles walks a handler through the life of a license.
+// handles tests a handler over the life of a license.
 func handles(t *testing.T, url string) {
 	t.Helper()
 	client := local(t)
@@ -214,7 +213,7 @@ func handles(t *testing.T, url string) {
 	}
 }
 
-// strange are requests as strangers write them: lines of headers, and a body.
+// strange returns malformed requests: header lines and a body.
 func strange() map[string]string {
 	const t, s, empty = "X-Licensing-Timestamp: ", "X-Licensing-Signature: ", "Content-Length: 0\r\n\r\n"
 	now := fmt.Sprint(time.Now().UnixMilli())
@@ -237,7 +236,7 @@ func strange() map[string]string {
 	}
 }
 
-// shout sends the lines as they are and returns the status of the answer.
+// shout sends the lines unchanged and returns the status of the answer.
 func shout(t *testing.T, url, lines string) int {
 	t.Helper()
 	address := strings.TrimPrefix(url, "http://")
@@ -259,4 +258,15 @@ func shout(t *testing.T, url, lines string) int {
 	}
 	_ = answer.Body.Close()
 	return answer.StatusCode
+}
+
+// closedPort returns an address without a listener.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close() //nolint:errcheck // it was only there for its port
+	return l.Addr().String()
 }

@@ -12,9 +12,9 @@ import (
 
 const strayAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstray"
 
-// sharedOrigin runs a server of several partners. The handler of /hostile belongs
-// to one of them, who got hold of the connection: as soon as another request begins
-// to arrive there, before anybody can have looked at it, it is answered.
+// sharedOrigin runs a server of several partners. The handler of /hostile belongs to one of them
+// and has taken over the connection: it answers the next request as soon as the first byte arrives,
+// before any other handler can read it.
 func sharedOrigin(t *testing.T) (url string) {
 	t.Helper()
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -53,8 +53,8 @@ func sharedOrigin(t *testing.T) (url string) {
 	return "http://" + l.Addr().String()
 }
 
-// TestAnswersStayWithTheirOwner: what one partner's handler writes on its
-// connection is never taken for the answer of another partner at the same address.
+// TestAnswersStayWithTheirOwner: data that one partner's handler writes on its connection is never
+// read as the answer of another partner at the same address.
 func TestAnswersStayWithTheirOwner(t *testing.T) {
 	url := sharedOrigin(t)
 	c := local(t)
@@ -75,16 +75,16 @@ func TestAnswersStayWithTheirOwner(t *testing.T) {
 			t.Errorf("a request without an owner was answered %q", got)
 		}
 	}
-	// On a connection of its own, since what is left on that of partner 1 depends on when
-	// the client notices that it got two answers.
+	// On its own connection, because the state of partner 1's depends on when the client notices
+	// the two answers.
 	post(3, "/hostile")
 	if got := post(3, "/"); got != "stray" {
 		t.Errorf("the attack does not work: partner 3 was answered %q", got)
 	}
 }
 
-// TestNobodysConnectionsAreNotKept: requests without an owner may be of different
-// partners, so none gets the connection of another.
+// TestNobodysConnectionsAreNotKept: requests without an owner may belong to different partners, so
+// they share no connection.
 func TestNobodysConnectionsAreNotKept(t *testing.T) {
 	url := sharedOrigin(t)
 	c := local(t)

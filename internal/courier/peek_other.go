@@ -4,6 +4,6 @@ package courier
 
 import "net"
 
-// peekIdle cannot look at a connection on this system: that the server closed it
-// shows when it is used.
+// peekIdle cannot check a connection on this system: a connection closed by the server fails when
+// it is used.
 func peekIdle(net.Conn) bool { return true }

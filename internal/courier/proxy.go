@@ -16,80 +16,114 @@ import (
 	"time"
 )
 
-// proxy opens connections by way of a proxy. The proxy is told the address that the guard
-// checked and never a name: what a name leads to could be another address by then.
+// proxy opens connections through a proxy. The proxy gets an address that the guard has checked,
+// never a name: the name could resolve to another address by then.
 type proxy struct {
 	url   *url.URL
 	tls   *tls.Config
 	guard func(network, address string, _ syscall.RawConn) error // nil: every address may be called
+
+	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// errProxy marks what failed at the proxy, before the server was reached.
-var errProxy = errors.New("the proxy failed")
+// ErrProxy marks failures at the proxy, before the server was reached.
+var ErrProxy = errors.New("the proxy failed")
 
-// statusError is a proxy's answer other than 200.
-type statusError int
+// ProxyStatus is the error of a proxy that answered another status than 200.
+type ProxyStatus int
 
-func (s statusError) Error() string { return fmt.Sprintf("the proxy answered %d", int(s)) }
+func (s ProxyStatus) Error() string { return fmt.Sprintf("the proxy answered %d", int(s)) }
 
-// maxProxyHeader bounds what is read of a proxy's answer.
+// maxProxyHeader limits the bytes read of a proxy's answer.
 const maxProxyHeader = 16 << 10
 
-// dial connects to the host of an address.
+// dial connects to the host of an address. It tries the addresses of the host one after another,
+// like a dialer without a proxy: the proxy may not reach all of them, for example without IPv6. If
+// all fail, it returns the first error.
 func (p *proxy) dial(ctx context.Context, _, address string) (net.Conn, error) {
-	to, err := p.resolve(ctx, address)
+	list, err := p.resolve(ctx, address)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := p.reach(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errProxy, err)
+	var first error
+	for i, to := range list {
+		conn, err := p.reach(ctx)
+		if err == nil {
+			err = p.open(ctx, conn, to, len(list)-i)
+		}
+		if err == nil {
+			return conn, nil
+		}
+		if first == nil {
+			first = fmt.Errorf("%w: %w", ErrProxy, err)
+		}
+		if conn == nil || errors.Is(err, ProxyStatus(http.StatusProxyAuthRequired)) || ctx.Err() != nil {
+			break // not because of the address
+		}
 	}
+	return nil, first
+}
+
+// open asks the proxy for a tunnel to an address over conn, and closes conn on failure. It may use
+// its share of the remaining time for this number of addresses.
+func (p *proxy) open(ctx context.Context, conn net.Conn, to netip.AddrPort, addresses int) error {
 	if until, ok := ctx.Deadline(); ok {
-		_ = conn.SetDeadline(until)
+		_ = conn.SetDeadline(until.Add(-time.Until(until) / time.Duration(addresses) * time.Duration(addresses-1)))
 	}
 	if err := p.connect(conn, to); err != nil {
 		_ = conn.Close()
-		return nil, fmt.Errorf("%w: %w", errProxy, err)
+		return err
 	}
 	_ = conn.SetDeadline(time.Time{})
-	return conn, nil
+	return nil
 }
 
-// resolve returns the first address of a host that may be called.
-func (p *proxy) resolve(ctx context.Context, address string) (netip.AddrPort, error) {
+// resolve returns the addresses of a host that may be called. The guard checks each of them.
+func (p *proxy) resolve(ctx context.Context, address string) ([]netip.AddrPort, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return netip.AddrPort{}, err
+		return nil, err
 	}
 	number, err := net.DefaultResolver.LookupPort(ctx, "tcp", port)
 	if err != nil {
-		return netip.AddrPort{}, err
+		return nil, err
 	}
-	list, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	found, err := p.lookup(ctx, "ip", host)
 	if err != nil {
-		return netip.AddrPort{}, err
+		return nil, err
 	}
-	for _, ip := range list {
+	var list []netip.AddrPort
+	var refused error
+	for _, ip := range found {
 		to := netip.AddrPortFrom(ip.Unmap(), uint16(number)) //nolint:gosec // a port
-		network := "tcp6"
-		if to.Addr().Is4() {
-			network = "tcp4"
+		if err := p.check(to); err != nil {
+			refused = err
+			continue
 		}
-		if p.guard == nil {
-			return to, nil
-		}
-		if err = p.guard(network, to.String(), nil); err == nil {
-			return to, nil
-		}
+		list = append(list, to)
 	}
-	if err == nil {
-		err = &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
+	switch {
+	case len(list) > 0:
+		return list, nil
+	case refused != nil:
+		return nil, refused
 	}
-	return netip.AddrPort{}, err
+	return nil, &net.DNSError{Err: "no address", Name: host, IsNotFound: true}
 }
 
-// reach connects to the proxy itself, which may have any address.
+// check returns an error for an address that must not be called.
+func (p *proxy) check(to netip.AddrPort) error {
+	if p.guard == nil {
+		return nil
+	}
+	network := "tcp6"
+	if to.Addr().Is4() {
+		network = "tcp4"
+	}
+	return p.guard(network, to.String(), nil)
+}
+
+// reach connects to the proxy, which may have any address.
 func (p *proxy) reach(ctx context.Context) (net.Conn, error) {
 	port := p.url.Port()
 	if port == "" {
@@ -109,7 +143,7 @@ func (p *proxy) reach(ctx context.Context) (net.Conn, error) {
 	return secure, nil
 }
 
-// connect has the proxy open the way to an address.
+// connect asks the proxy for a tunnel to an address.
 func (p *proxy) connect(conn net.Conn, to netip.AddrPort) error {
 	text := fmt.Sprintf("CONNECT %[1]s HTTP/1.1\r\nHost: %[1]s\r\n", to)
 	if u := p.url.User; u != nil {
@@ -119,37 +153,16 @@ func (p *proxy) connect(conn net.Conn, to netip.AddrPort) error {
 	if _, err := io.WriteString(conn, text+"\r\n"); err != nil {
 		return err
 	}
-	// A server speaks only after we did, so nothing of it is read here.
+	// A server sends nothing before we do, so none of its data is read here.
 	read := bufio.NewReader(io.LimitReader(conn, maxProxyHeader))
-	resp, err := http.ReadResponse(read, &http.Request{Method: http.MethodConnect}) //nolint:bodyclose // what follows is the connection
+	resp, err := http.ReadResponse(read, &http.Request{Method: http.MethodConnect}) //nolint:bodyclose // the body is the tunnel
 	switch {
 	case err != nil:
 		return err
 	case resp.StatusCode != http.StatusOK:
-		return statusError(resp.StatusCode)
+		return ProxyStatus(resp.StatusCode)
 	case read.Buffered() > 0:
-		return errNotHTTP
+		return ErrNotHTTP
 	}
 	return nil
-}
-
-// explainProxy says what is wrong with the proxy. Those who read it do not run it, and it
-// has addresses of the inner network.
-func explainProxy(err error) (text, remedy string) {
-	if !errors.Is(err, errProxy) {
-		return "", ""
-	}
-	status, answered := errors.AsType[statusError](err)
-	switch {
-	case answered && (status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout):
-		return fmt.Sprintf("no connection could be made: the marketplace's proxy did not reach the server (it answered %d)", int(status)),
-			"Check that the server listens at the address that DNS gives for the host, and lets our requests through its firewall."
-	case answered && status == http.StatusProxyAuthRequired:
-		return "the marketplace's proxy did not let the request out: it does not know the user name and password (407)",
-			"The marketplace has to mend this: egress-proxy must carry the user name and password of the proxy."
-	case answered:
-		return fmt.Sprintf("the marketplace's proxy did not let the request out (it answered %d)", int(status)),
-			"The marketplace has to mend this: its proxy must allow CONNECT to this address."
-	}
-	return "the marketplace's proxy could not be reached", "The marketplace has to mend this: its proxy must run where egress-proxy says."
 }

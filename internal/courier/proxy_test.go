@@ -1,6 +1,7 @@
 package courier_test
 
 import (
+	"cmp"
 	"crypto/x509"
 	"encoding/base64"
 	"io"
@@ -13,14 +14,16 @@ import (
 	"testing"
 
 	"claviger/internal/courier"
+	"claviger/internal/diagnose"
 )
 
-// proxy is a proxy on this machine. It leads every CONNECT to one server, whatever is asked
-// for, or answers a status.
+// proxy is a proxy on this machine. It connects every CONNECT to one server, for any target, or
+// answers a status.
 type proxy struct {
 	URL    *url.URL
 	to     string
 	status int
+	of     map[string]int // statuses by target; 0: no answer until the client gives up
 
 	mu    sync.Mutex
 	asked []string // targets, and the credentials
@@ -43,11 +46,20 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	p.asked = append(p.asked, strings.TrimSpace(r.Method+" "+r.Host+" "+r.Header.Get("Proxy-Authorization")))
 	p.mu.Unlock()
-	if p.status != http.StatusOK {
-		w.WriteHeader(p.status)
+	status, known := p.of[r.Host]
+	if !known {
+		status = p.status
+	}
+	switch status {
+	case http.StatusOK:
+	case 0:
+		<-r.Context().Done()
+		return
+	default:
+		w.WriteHeader(status)
 		return
 	}
-	server, err := net.Dial("tcp", p.to) //nolint:noctx // it is on this machine
+	server, err := net.Dial("tcp", p.to) //nolint:noctx // on this machine
 	if err != nil {
 		w.WriteHeader(http.StatusBadGateway)
 		return
@@ -65,7 +77,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = client.Close()
 }
 
-// byProxy posts to a URL by way of a proxy.
+// byProxy posts to a URL through a proxy.
 func byProxy(t *testing.T, o courier.Options, to string) (courier.Answer, error) {
 	t.Helper()
 	c := courier.New(o)
@@ -73,7 +85,13 @@ func byProxy(t *testing.T, o courier.Options, to string) (courier.Answer, error)
 	return c.Send(t.Context(), courier.Request{Method: "POST", URL: to, Body: []byte("x"), Owner: 1})
 }
 
-// The proxy is asked for the address, and the server is told the name, in TLS and in Host.
+// causeOf returns the cause of an error.
+func causeOf(err error) diagnose.Cause {
+	text, _ := diagnose.Explain(err)
+	return diagnose.CauseOf(text)
+}
+
+// The proxy gets the address, and the server gets the name, in TLS and in Host.
 func TestProxy(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, r.Host+" "+r.TLS.ServerName+" "+r.Method)
@@ -83,9 +101,9 @@ func TestProxy(t *testing.T) {
 	roots.AddCert(server.Certificate())
 	p := newProxy(t, server.Listener.Addr().String(), http.StatusOK)
 	p.URL.User = url.UserPassword("ann", "pass")
-	// 203.0.113.7 is nobody's; the certificate of the test server is for example.com.
+	// 203.0.113.7 is unassigned; the test server's certificate is for example.com.
 	_, err := byProxy(t, courier.Options{AllowPrivate: true, Proxy: p.URL, Roots: roots}, "https://203.0.113.7/hook")
-	if err == nil || courier.CauseOf(courier.Explain(err)) != courier.CauseTLS {
+	if err == nil || causeOf(err) != diagnose.CauseTLS {
 		t.Errorf("a certificate for another host: %v", err)
 	}
 	a, err := byProxy(t, courier.Options{AllowPrivate: true, Proxy: p.URL, Roots: roots}, "https://127.0.0.1:8443/hook")
@@ -97,7 +115,7 @@ func TestProxy(t *testing.T) {
 	if strings.Join(p.asked, "; ") != strings.Join(want, "; ") {
 		t.Errorf("the proxy was asked for %q, want %q", p.asked, want)
 	}
-	if _, err := byProxy(t, courier.Options{AllowPrivate: true, Proxy: p.URL}, "https://127.0.0.1:8443/hook"); courier.CauseOf(courier.Explain(err)) != courier.CauseTLS {
+	if _, err := byProxy(t, courier.Options{AllowPrivate: true, Proxy: p.URL}, "https://127.0.0.1:8443/hook"); causeOf(err) != diagnose.CauseTLS {
 		t.Errorf("an authority that nobody trusts: %v", err)
 	}
 	a, err = byProxy(t, courier.Options{AllowPrivate: true, Proxy: p.URL, Roots: roots}, "https://localhost:8443/hook")
@@ -106,13 +124,13 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// A proxy is no way around the guard: the address is checked before the proxy is asked, and
-// only the proxy's own may be private.
+// A proxy does not bypass the guard: the address is checked before the proxy is called, and only
+// the proxy itself may have a private address.
 func TestProxyIsGuarded(t *testing.T) {
 	p := newProxy(t, "", http.StatusOK)
 	for _, to := range []string{"https://127.0.0.1/hook", "https://localhost/hook", "https://10.0.0.1/hook", "https://[::1]/hook", "https://169.254.169.254/"} {
 		_, err := byProxy(t, courier.Options{Proxy: p.URL}, to)
-		if courier.CauseOf(courier.Explain(err)) != courier.CauseForbidden {
+		if causeOf(err) != diagnose.CauseForbidden {
 			t.Errorf("%s: %v", to, err)
 		}
 	}
@@ -121,10 +139,59 @@ func TestProxyIsGuarded(t *testing.T) {
 	}
 }
 
-// What fails at the proxy names the proxy, and none of its addresses.
+// TestProxyTriesEachAddress: if the proxy does not reach an address of the host, the next one that
+// the guard allows is tried. A failure of the proxy itself ends the attempts.
+func TestProxyTriesEachAddress(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(server.Close)
+	const v6, v4, other = "2606:4700::1111", "1.1.1.1", "8.8.8.8"
+	for name, try := range map[string]struct {
+		answers map[string]int // of the proxy; default 200
+		asked   string
+		cause   diagnose.Cause
+	}{
+		"all reached":         {nil, v6, ""},
+		"no IPv6":             {map[string]int{v6: 502}, v6 + " " + v4, ""},
+		"forbidden":           {map[string]int{v6: 403, v4: 502}, v6 + " " + v4 + " " + other, ""},
+		"no answer":           {map[string]int{v6: 0}, v6 + " " + v4, ""},
+		"none reached":        {map[string]int{v6: 502, v4: 403, other: 403}, v6 + " " + v4 + " " + other, diagnose.CauseUnreachable},
+		"not authenticated":   {map[string]int{v6: 407}, v6, diagnose.CauseProxy},
+		"none, proxy refuses": {map[string]int{v6: 403, v4: 502, other: 502}, v6 + " " + v4 + " " + other, diagnose.CauseProxy},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProxy(t, server.Listener.Addr().String(), http.StatusOK)
+			p.of = map[string]int{}
+			for address, status := range try.answers {
+				p.of[net.JoinHostPort(address, "443")] = status
+			}
+			// The server has no TLS, so an opened connection fails there.
+			_, err := byProxy(t, courier.Options{Proxy: p.URL}.Resolving("127.0.0.1", v6, "10.0.0.1", v4, "::1", other), "https://hooks.example/")
+			slow := name == "no answer"
+			if cause := causeOf(err); !slow && cause != cmp.Or(try.cause, diagnose.CauseTLS) {
+				t.Errorf("%s: %v", cause, err)
+			}
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			var asked []string
+			for _, target := range p.asked {
+				host, _, _ := net.SplitHostPort(strings.TrimPrefix(target, "CONNECT "))
+				asked = append(asked, host)
+			}
+			got := strings.Join(asked, " ")
+			if slow && strings.HasPrefix(got, try.asked) {
+				return // the progress depends on the load of this machine
+			}
+			if got != try.asked {
+				t.Errorf("the proxy was asked for %s, want %s", got, try.asked)
+			}
+		})
+	}
+}
+
+// The description of a failure at the proxy names the proxy and none of its addresses.
 func TestProxyFails(t *testing.T) {
 	closed := newProxy(t, "", http.StatusOK)
-	left, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+	left, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed immediately
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,30 +200,30 @@ func TestProxyFails(t *testing.T) {
 	notHTTP := serveText(t, "SSH-2.0-OpenSSH\r\n")
 	for name, try := range map[string]struct {
 		proxy *url.URL
-		cause courier.Cause
+		cause diagnose.Cause
 		says  string
 	}{
-		"away":         {away, courier.CauseProxy, "could not be reached"},
-		"not a proxy":  {notHTTP, courier.CauseProxy, "could not be reached"},
-		"forbidden":    {newProxy(t, "", http.StatusForbidden).URL, courier.CauseProxy, "answered 403"},
-		"unknown user": {newProxy(t, "", http.StatusProxyAuthRequired).URL, courier.CauseProxy, "user name and password"},
-		"bad gateway":  {closed.URL, courier.CauseUnreachable, "proxy did not reach the server (it answered 502)"},
+		"away":         {away, diagnose.CauseProxy, "could not be reached"},
+		"not a proxy":  {notHTTP, diagnose.CauseProxy, "could not be reached"},
+		"forbidden":    {newProxy(t, "", http.StatusForbidden).URL, diagnose.CauseProxy, "answered 403"},
+		"unknown user": {newProxy(t, "", http.StatusProxyAuthRequired).URL, diagnose.CauseProxy, "user name and password"},
+		"bad gateway":  {closed.URL, diagnose.CauseUnreachable, "proxy did not reach the server (it answered 502)"},
 	} {
 		_, err := byProxy(t, courier.Options{Proxy: try.proxy}, "https://8.8.8.8/hook")
-		text := courier.Explain(err)
-		if courier.CauseOf(text) != try.cause || !strings.Contains(text, try.says) || !strings.Contains(text, "the marketplace's proxy") {
-			t.Errorf("%s: %s (%s); %v", name, text, courier.CauseOf(text), err)
+		text, remedy := diagnose.Explain(err)
+		if diagnose.CauseOf(text) != try.cause || !strings.Contains(text, try.says) || !strings.Contains(text, "the marketplace's proxy") {
+			t.Errorf("%s: %s (%s); %v", name, text, diagnose.CauseOf(text), err)
 		}
-		if strings.Contains(text, try.proxy.Port()) || courier.Remedy(err) == "" {
-			t.Errorf("%s: %s; %s", name, text, courier.Remedy(err))
+		if strings.Contains(text, try.proxy.Port()) || remedy == "" {
+			t.Errorf("%s: %s; %s", name, text, remedy)
 		}
 	}
 }
 
-// serveText is a server that says something else than HTTP.
+// serveText runs a server that does not speak HTTP.
 func serveText(t *testing.T, text string) *url.URL {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // for the time of the test
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // until the test ends
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ import (
 	"claviger/internal/courier"
 )
 
-// counting runs a server that counts the connections made to it.
+// counting runs a server that counts its connections.
 func counting(t *testing.T, h http.HandlerFunc) (url string, connections *atomic.Int64) {
 	t.Helper()
 	connections = new(atomic.Int64)
@@ -54,7 +54,7 @@ func TestSendUsesConnectionsAgain(t *testing.T) {
 	if n := connections.Load(); n != 1 {
 		t.Errorf("%d connections were made, want 1", n)
 	}
-	// What would take long to read is left, and the connection with it.
+	// A body that would take long to read is abandoned, with its connection.
 	for range 2 {
 		if _, err := c.Send(t.Context(), courier.Request{Method: "POST", Owner: 1, URL: url + "/?bytes=5000000"}); err != nil {
 			t.Fatal(err)
@@ -65,9 +65,8 @@ func TestSendUsesConnectionsAgain(t *testing.T) {
 	}
 }
 
-// TestSendTakesAnotherConnection: a server may close a kept connection at the
-// moment when we use it. A webhook, which may be repeated, then goes over
-// another one and is no failed attempt.
+// TestSendTakesAnotherConnection: a server may close an idle connection just as we use it. A
+// webhook, which is repeatable, is then sent over another one, and this is not a failed attempt.
 func TestSendTakesAnotherConnection(t *testing.T) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -81,7 +80,7 @@ func TestSendTakesAnotherConnection(t *testing.T) {
 			if err != nil {
 				return
 			}
-			// One request is answered, the next is read and the connection closed.
+			// It answers one request, reads the next and closes the connection.
 			r := bufio.NewReader(conn)
 			for answered := range 2 {
 				req, err := http.ReadRequest(r)
@@ -112,7 +111,7 @@ func TestSendTakesAnotherConnection(t *testing.T) {
 	}
 }
 
-// TestText compares what Text shows with what a server receives.
+// TestText compares Text with the bytes that a server receives.
 func TestText(t *testing.T) {
 	received := make(chan string, 1)
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -171,8 +170,8 @@ func TestSendLeavesTheHeaderAlone(t *testing.T) {
 	}
 }
 
-// BenchmarkSend compares Send, with signing, to a bare http.Client that posts the
-// same bytes, 64 at a time.
+// BenchmarkSend compares Send, with signing, to a bare http.Client that posts the same bytes, 64 at
+// a time.
 func BenchmarkSend(b *testing.B) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

@@ -30,7 +30,7 @@ func verify(secret, timestamp, signature string, body []byte, now time.Time) boo
 	return hmac.Equal([]byte(hex.EncodeToString(mac.Sum(nil))), []byte(signature))
 }
 
-// TestGoSample: the page's Go lines are the ones above, which the tests use.
+// TestGoSample: the page's Go code equals the code above, which the tests use.
 func TestGoSample(t *testing.T) {
 	samples := blocks(t, "go")
 	if len(samples) != 2 {
@@ -50,14 +50,14 @@ func TestGoSample(t *testing.T) {
 // call is one use of a sample.
 type call struct {
 	Secret    string `json:"secret"`
-	Timestamp any    `json:"timestamp"` // a string, or what a framework may hand over in its place
+	Timestamp any    `json:"timestamp"` // a string, or another type from a framework
 	Signature any    `json:"signature"`
 	Body      string `json:"body"`
 	Now       int64  `json:"now"` // milliseconds
 	Want      bool   `json:"want"`
 }
 
-// calls are the published vectors, and each of them spoilt in every way.
+// calls returns the published vectors, and each of them corrupted in every way.
 func calls(t *testing.T) []call {
 	t.Helper()
 	var all []call
@@ -91,16 +91,16 @@ func calls(t *testing.T) []call {
 	return all
 }
 
-// raw is a header of any bytes.
+// raw is a header of arbitrary bytes.
 type raw []byte
 
-// MarshalJSON writes the bytes as a sample's harness reads them.
+// MarshalJSON encodes the bytes for a sample's harness.
 func (r raw) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]string{"bytes": base64.StdEncoding.EncodeToString(r)})
 }
 
-// odd are calls that a stranger can cause, none of which verifies: headers that
-// are missing, empty, repeated, huge, of odd characters or of another type.
+// odd returns calls that a stranger can cause and that must not verify: headers that are missing,
+// empty, repeated, huge, of odd characters or of another type.
 func odd(t *testing.T) []call {
 	t.Helper()
 	good := calls(t)[0]
@@ -136,7 +136,8 @@ func odd(t *testing.T) []call {
 		for i := range noise {
 			noise[i] = byte(random.Uint32())
 		}
-		if bad.Want = false; random.IntN(2) == 0 {
+		bad.Want = false
+		if random.IntN(2) == 0 {
 			bad.Signature = noise
 		} else {
 			bad.Timestamp = noise
@@ -154,7 +155,7 @@ func TestSamplesRefuse(t *testing.T) {
 		case raw:
 			return string(v)
 		default:
-			return "" // a header of Go is nothing else
+			return "" // not possible as a Go header
 		}
 	}
 	for _, c := range append(calls(t), odd(t)...) {
@@ -164,8 +165,8 @@ func TestSamplesRefuse(t *testing.T) {
 	}
 }
 
-// harnesses run the samples of the other languages on calls from standard input,
-// and print those that went otherwise. What a sample raises ends its harness.
+// harnesses run the samples of the other languages on calls from standard input, and print those
+// with a wrong result. An exception in a sample ends its harness.
 var harnesses = map[string]struct{ program, file, code string }{
 	"js": {"node", "sample.js", `
 const decode = (v) => (v !== null && typeof v === "object" && "bytes" in v ? Buffer.from(v.bytes, "base64").toString("latin1") : v);
@@ -197,8 +198,8 @@ foreach ([null, false, [], 1] as $body) {
 }`},
 }
 
-// program finds the program of a language, or skips the test: script/php installs
-// those that make test needs.
+// program finds the program of a language, or skips the test: script/php installs those that make
+// test needs.
 func program(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
@@ -208,7 +209,7 @@ func program(t *testing.T, name string) string {
 	return path
 }
 
-// source writes the page's lines of a language and more to a file.
+// source writes the page's code of a language and more to a file.
 func source(t *testing.T, language, name, more string) string {
 	t.Helper()
 	samples := blocks(t, language)
@@ -226,8 +227,8 @@ func source(t *testing.T, language, name, more string) string {
 	return file
 }
 
-// TestSamples runs the page's lines in the other languages on the published
-// vectors, and on what strangers may send.
+// TestSamples runs the page's code in the other languages on the published vectors and on malicious
+// input.
 func TestSamples(t *testing.T) {
 	input, err := json.Marshal(append(calls(t), odd(t)...))
 	if err != nil {

@@ -16,28 +16,29 @@ import (
 
 const (
 	defaultBrand = "Licensing"
-	contentType  = "application/json; charset=UTF-8"
-	standard     = "whsec_" // begins a secret in the form of Standard Webhooks
+	standard     = "whsec_" // prefix of a secret in the form of Standard Webhooks
 )
 
-// The names of the headers of Standard Webhooks, as they are sent.
+// ContentType is the content type of a webhook.
+const ContentType = "application/json; charset=UTF-8"
+
+// The header names of Standard Webhooks, as sent.
 const (
 	HeaderID        = "webhook-id"
 	HeaderTimestamp = "webhook-timestamp"
 	HeaderSignature = "webhook-signature"
 )
 
-// Secrets are what signs a partner's webhooks. Those of NewSecrets sign faster
-// than those put together by hand.
+// Secrets contains the signing secrets of a partner. Those of NewSecrets sign faster than literals.
 type Secrets struct {
 	Current  string
 	Previous string // "" outside a rotation's overlap
-	Brand    string // the one of X-<Brand>-Signature; "": the previous one while there is one
+	Brand    string // for X-<Brand>-Signature; "": the previous one if there is one
 	keys     *keys
 }
 
-// NewSecrets makes secrets of a partner's live ones, the newest first. With two
-// of them, the brand's signature stays with the older until the overlap ends.
+// NewSecrets returns the Secrets for a partner's valid secrets, the newest first. With two, the
+// older one makes the brand's signature until the overlap ends.
 func NewSecrets(newestFirst ...string) Secrets {
 	var s Secrets
 	if len(newestFirst) > 0 {
@@ -51,7 +52,7 @@ func NewSecrets(newestFirst ...string) Secrets {
 	return s
 }
 
-// keys are the secrets made ready for signing.
+// keys contains the secrets prepared for signing.
 type keys struct{ current, previous, brand *key }
 
 func (s Secrets) derive() *keys {
@@ -62,9 +63,9 @@ func (s Secrets) derive() *keys {
 	return k
 }
 
-// StandardKey is the key by which a secret signs in the manner of Standard
-// Webhooks: what whsec_ and base64 stand for, or the bytes of any other secret as
-// they are shown. In X-<Brand>-Signature every secret is its bytes as shown.
+// StandardKey returns the key of a secret for Standard Webhooks: the decoded base64 after whsec_,
+// or the bytes of any other secret. For X-<Brand>-Signature the key is always the secret's bytes as
+// shown.
 func StandardKey(secret string) []byte {
 	if text, ok := strings.CutPrefix(secret, standard); ok {
 		if raw, err := base64.StdEncoding.DecodeString(text); err == nil {
@@ -74,8 +75,8 @@ func StandardKey(secret string) []byte {
 	return []byte(secret)
 }
 
-// key signs by HMAC-SHA256. It keeps what was computed from the key for use
-// again, which halves the work for bodies as short as ours.
+// key signs with HMAC-SHA256. It reuses the state computed from the key, which halves the work for
+// bodies as short as ours.
 type key struct{ macs sync.Pool }
 
 func newKey(bytes []byte) *key {
@@ -84,12 +85,12 @@ func newKey(bytes []byte) *key {
 	return k
 }
 
-// sign appends to sum the code of a text that comes in two parts.
+// sign appends the HMAC of head and body to sum.
 func (k *key) sign(sum, head, body []byte) []byte {
 	mac := k.macs.Get().(hash.Hash)
 	defer k.macs.Put(mac)
 	mac.Reset()
-	_, _ = mac.Write(head) // a hash takes everything
+	_, _ = mac.Write(head) // a hash never fails
 	_, _ = mac.Write(body)
 	return mac.Sum(sum)
 }
@@ -97,24 +98,24 @@ func (k *key) sign(sum, head, body []byte) []byte {
 // Signer makes the headers of a partner's webhooks.
 type Signer struct {
 	Brand     string // "": Licensing
-	UserAgent string // "": the client names itself
+	UserAgent string // "": the client's default
 }
 
-// TimestampHeader is the name of the brand's header with the time in milliseconds.
+// TimestampHeader returns the name of the brand's header with the time in milliseconds.
 func (s Signer) TimestampHeader() string { return s.named("-Timestamp") }
 
-// SignatureHeader is the name of the brand's header with its own signature.
+// SignatureHeader returns the name of the brand's signature header.
 func (s Signer) SignatureHeader() string { return s.named("-Signature") }
 
 func (s Signer) named(end string) string { return "X-" + cmp.Or(s.Brand, defaultBrand) + end }
 
-// Signed are the two texts that the signatures of a webhook are made of.
+// Signed contains the two signed texts of a webhook.
 type Signed struct {
-	Standard string // of webhook-signature: id, timestamp in seconds and body, with dots between
-	Brand    string // of X-<Brand>-Signature: timestamp in milliseconds and body, with nothing between
+	Standard string // for webhook-signature: id, timestamp in seconds and body, with dots between
+	Brand    string // for X-<Brand>-Signature: timestamp in milliseconds and body, with nothing between
 }
 
-// Texts returns what Headers signs.
+// Texts returns the texts that Headers signs.
 func Texts(eventID int64, at time.Time, body []byte) Signed {
 	return Signed{
 		Standard: string(appendID(nil, eventID)) + "." + strconv.FormatInt(at.Unix(), 10) + "." + string(body),
@@ -127,7 +128,7 @@ func appendID(b []byte, eventID int64) []byte {
 	return strconv.AppendInt(append(b, "evt_"...), eventID, 10)
 }
 
-// headerBuffer is the buffer in which the headers of one webhook are written.
+// headerBuffer is a buffer for the headers of one webhook.
 type headerBuffer struct {
 	b   []byte
 	sum [sha256.Size]byte
@@ -135,10 +136,9 @@ type headerBuffer struct {
 
 var headerBuffers = sync.Pool{New: func() any { return &headerBuffer{b: make([]byte, 0, 512)} }}
 
-// Headers makes the headers of one attempt, signed anew for its time. Names are
-// written as the documentation has them, since some partners' platforms hand them
-// on as they came; http.Header's Get does not find names that are not in its own
-// spelling, so read what a server received and not this.
+// Headers returns the headers of one attempt, signed for its time. Names are spelled as in the
+// documentation, because some partners' platforms pass them on unchanged. http.Header.Get does not
+// find names that are not canonical, so read the received headers and not these.
 func (s Signer) Headers(eventID int64, attempt int, at time.Time, secrets Secrets, body []byte) http.Header {
 	keys := secrets.keys
 	if keys == nil {
@@ -146,7 +146,7 @@ func (s Signer) Headers(eventID int64, attempt int, at time.Time, secrets Secret
 	}
 	p := headerBuffers.Get().(*headerBuffer)
 	defer headerBuffers.Put(p)
-	// All names and values are cut from one string, which saves eight allocations.
+	// All names and values are substrings of one string, which saves eight allocations.
 	var ends [9]int
 	b := append(append(append(p.b[:0], "X-"...), cmp.Or(s.Brand, defaultBrand)...), '-')
 	stem := len(b)
@@ -171,7 +171,7 @@ func (s Signer) Headers(eventID int64, attempt int, at time.Time, secrets Secret
 	text := string(b)
 	values := []string{
 		text[ends[2] : ends[3]-1], text[ends[3] : ends[4]-1], text[ends[4]:ends[5]],
-		text[ends[5]:ends[6]], text[ends[6]:ends[7]], text[ends[7]:], contentType, s.UserAgent,
+		text[ends[5]:ends[6]], text[ends[6]:ends[7]], text[ends[7]:], ContentType, s.UserAgent,
 	}
 	h := make(http.Header, 8)
 	h[HeaderID], h[HeaderTimestamp], h[HeaderSignature] = values[0:1:1], values[1:2:2], values[2:3:3]
@@ -183,8 +183,8 @@ func (s Signer) Headers(eventID int64, attempt int, at time.Time, secrets Secret
 	return h
 }
 
-// standard appends the signatures of Standard Webhooks; from is where in b the
-// text before the body begins.
+// standard appends the signatures of Standard Webhooks; from is the start in b of the text before
+// the body.
 func (p *headerBuffer) standard(b []byte, from int, k *keys, body []byte) []byte {
 	head := b[from:]
 	b = base64.StdEncoding.AppendEncode(append(b, "v1,"...), k.current.sign(p.sum[:0], head, body))

@@ -17,7 +17,7 @@ import (
 	"claviger/internal/secret"
 )
 
-// received is a header as a server has it, where names are found by Get.
+// received returns a header as a server has it, with canonical names.
 func received(h http.Header) http.Header {
 	r := make(http.Header)
 	for name, values := range h {
@@ -28,7 +28,7 @@ func received(h http.Header) http.Header {
 	return r
 }
 
-// library is what a partner verifies with: the library of Standard Webhooks.
+// library returns a partner's verifier: the library of Standard Webhooks.
 func library(t testing.TB, secret string) *standardwebhooks.Webhook {
 	t.Helper()
 	wh, err := standardwebhooks.NewWebhook(secret)
@@ -41,7 +41,7 @@ func library(t testing.TB, secret string) *standardwebhooks.Webhook {
 	return wh
 }
 
-// brandCode is the brand's signature as the documentation describes it.
+// brandCode returns the brand's signature as the documentation describes it.
 func brandCode(secret string, text string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write([]byte(text))
@@ -85,9 +85,8 @@ func TestHeadersAreVerifiedByTheLibrary(t *testing.T) {
 	}
 }
 
-// TestHeadersEqualTheLibrarys proves that signing by our own hand makes the
-// library's signatures. Ours makes all headers in the time that the library takes
-// for one signature (BenchmarkHeaders).
+// TestHeadersEqualTheLibrarys: our signatures equal the library's. Ours makes all headers in the
+// time that the library takes for one signature (BenchmarkHeaders).
 func TestHeadersEqualTheLibrarys(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s := rapid.SampledFrom([]string{secret.MakeWebhook(), secret.Make("lk_"), "whsec_" + strings.Repeat("QUJD", 40), "x"}).Draw(r, "secret")
@@ -136,11 +135,11 @@ func TestHeadersDefaults(t *testing.T) {
 	}
 }
 
-// TestHeadersAllocate keeps signing cheap: it stands before every delivery.
+// TestHeadersAllocate keeps signing cheap: it precedes every delivery.
 func TestHeadersAllocate(t *testing.T) {
 	secrets, body := courier.NewSecrets(secret.MakeWebhook()), courier.Body(benchEvent)
 	signer := courier.Signer{UserAgent: "tests/1"}
-	// The race detector makes pools drop buffers, so the bound is not tight.
+	// The race detector makes pools drop buffers, so the limit is not tight.
 	if n := testing.AllocsPerRun(1000, func() { signer.Headers(1, 1, benchEvent.At, secrets, body) }); n > 14 {
 		t.Errorf("Headers makes %v allocations, want 6", n)
 	}

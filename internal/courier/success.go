@@ -5,27 +5,27 @@ import (
 	"strings"
 )
 
-// Said is what the body of an answer says of success.
+// Said is the success value in the body of an answer.
 type Said int
 
-// What a body can say.
+// The values.
 const (
-	SaysNothing Said = iota // it is no JSON object, or has no member success that is true or false
+	SaysNothing Said = iota // not a JSON object, or no boolean member success
 	SaysYes
 	SaysNo
 )
 
-// white is the white space of JSON.
+// white is JSON white space.
 const white = " \t\r\n"
 
-// Success reads the member success of an answer's body; of several, the last one
-// counts. Of a body that was cut at MaxBody it reads what there is.
+// Success reads the member success of an answer's body; the last one counts. For a body cut at
+// MaxBody it reads the part it has.
 func Success(body string) Said {
-	body = strings.TrimPrefix(body, "\ufeff") // some servers begin with a byte order mark
+	body = strings.TrimPrefix(body, "\ufeff") // some servers send a byte order mark
 	if !strings.HasPrefix(strings.TrimLeft(body, white), "{") {
 		return SaysNothing
 	}
-	// Cleaning may have taken some bytes more from a body that was cut.
+	// Clean may have removed a few more bytes from a body that was cut.
 	const whole = MaxBody - 8
 	if len(body) < whole && !json.Valid([]byte(body)) {
 		return SaysNothing
@@ -33,8 +33,8 @@ func Success(body string) Said {
 	return success(body)
 }
 
-// success goes through an object, whole or cut. It is written by hand because
-// decoding costs more than signing does, and nearly every answer has this member.
+// success scans an object, complete or cut. It is written by hand because decoding costs more than
+// signing, and nearly every answer has this member.
 func success(s string) (said Said) {
 	depth := 0
 	for i := 0; i < len(s); i++ {
@@ -55,7 +55,7 @@ func success(s string) (said Said) {
 	return said
 }
 
-// stringEnd is where the string that begins at i has ended.
+// stringEnd returns the end of the string that begins at i.
 func stringEnd(s string, i int) int {
 	for i++; i < len(s); i++ {
 		switch s[i] {
@@ -68,8 +68,7 @@ func stringEnd(s string, i int) int {
 	return len(s)
 }
 
-// isSuccess reports whether a string in quotes is the name, which may be written
-// with escapes.
+// isSuccess reports whether a quoted string is the name, which may contain escapes.
 func isSuccess(quoted string) bool {
 	if !strings.Contains(quoted, `\`) {
 		return quoted == `"success"`
@@ -78,7 +77,7 @@ func isSuccess(quoted string) bool {
 	return json.Unmarshal([]byte(quoted), &name) == nil && name == "success"
 }
 
-// sayOf reads what begins with a value.
+// sayOf reads the value at the start of a text.
 func sayOf(value string) Said {
 	switch {
 	case strings.HasPrefix(value, "true"):

@@ -7,22 +7,21 @@ import (
 	"time"
 )
 
-// Timing is how long the parts of a request took; 0: there was no such part, or it was
-// not reached.
+// Timing is the duration of each part of a request; 0: there was no such part, or it was not
+// reached.
 type Timing struct {
-	DNS       time.Duration // the host name was resolved
-	Connect   time.Duration // the connection was opened
-	TLS       time.Duration // the handshake
+	DNS       time.Duration // to resolve the host name
+	Connect   time.Duration // to open the connection
+	TLS       time.Duration // for the handshake
 	FirstByte time.Duration // from sending the request to the first byte of the answer
-	Reused    bool          // a connection was open already
+	Reused    bool          // an idle connection was used
 }
 
-// atLeast makes a duration that was measured tell from one that was not: clocks are
-// coarse, and records have microseconds.
+// atLeast makes a measured duration nonzero: clocks are coarse, and records have microseconds.
 func atLeast(d time.Duration) time.Duration { return max(d, time.Microsecond) }
 
-// dialWatch measures a dial. The dialer may call it from other goroutines, also after
-// the dial was given up.
+// dialWatch measures a dial. The dialer may call it from other goroutines, even after the dial was
+// given up.
 type dialWatch struct {
 	begun time.Time
 
@@ -31,7 +30,7 @@ type dialWatch struct {
 	dns      time.Duration
 }
 
-// trace has the dialer report to the watch.
+// trace makes the dialer report to the watch.
 func (w *dialWatch) trace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		DNSStart: func(httptrace.DNSStartInfo) {
@@ -47,8 +46,8 @@ func (w *dialWatch) trace(ctx context.Context) context.Context {
 	})
 }
 
-// times returns how long the dial took, which is over now. One that was given up while
-// the name was resolved took all its time for that.
+// times returns the durations of a finished dial. One that was given up during name resolution
+// counts entirely as DNS.
 func (w *dialWatch) times() (dns, connect time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"claviger/internal/courier"
 )
 
-// TestTiming: each part of a request is measured where it happens: a new connection has
-// all of them, a reused one only the wait for the answer.
+// TestTiming: each part of a request is measured: a new connection has all parts, a reused one only
+// the wait for the answer.
 func TestTiming(t *testing.T) {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	plain, secure := httptest.NewServer(handler), httptest.NewTLSServer(handler)
@@ -37,13 +37,13 @@ func TestTiming(t *testing.T) {
 	if literal := send(plain.URL); literal.DNS != 0 || literal.Connect <= 0 {
 		t.Errorf("an address without a name: %+v", literal)
 	}
-	// The certificate is not trusted: the handshake fails, and took its time.
+	// The certificate is not trusted: the handshake fails, and its time is measured.
 	if failed := send(secure.URL); failed.Connect <= 0 || failed.TLS <= 0 || failed.FirstByte != 0 {
 		t.Errorf("a failed handshake: %+v", failed)
 	}
 }
 
-// TestTimingOfAFailedDial: what failed has the time until it did.
+// TestTimingOfAFailedDial: a failed dial has the time until the failure.
 func TestTimingOfAFailedDial(t *testing.T) {
 	client := courier.New(courier.Options{AllowPrivate: true, Dial: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("no way")

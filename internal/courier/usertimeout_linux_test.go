@@ -12,7 +12,7 @@ import (
 	"claviger/internal/courier"
 )
 
-// TestUnacknowledgedDataIsGivenUp: the system is told how long it may go on sending.
+// TestUnacknowledgedDataIsGivenUp: the socket option is set.
 func TestUnacknowledgedDataIsGivenUp(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer s.Close()

@@ -22,7 +22,7 @@ const (
 	endVectors   = "<!-- end of vectors -->\n"
 )
 
-// vector is one of the published examples: an attempt to deliver an event.
+// vector is a published example: an attempt to deliver an event.
 type vector struct {
 	name     string
 	event    courier.Event
@@ -70,7 +70,7 @@ func vectors() []vector {
 	}
 }
 
-// block is a vector as it is published.
+// block returns a vector as published.
 func (v vector) block() string {
 	var b strings.Builder
 	b.WriteString("Vector " + v.name + ":\n\n```text\nsecret: " + v.current + "\n")
@@ -95,8 +95,8 @@ func page(t *testing.T) string {
 	return string(text)
 }
 
-// TestPublishedVectors: the documentation's vectors are what the code makes.
-// `go test ./internal/courier -update` writes them.
+// TestPublishedVectors: the vectors in the documentation match the code. `go test
+// ./internal/courier -update` writes them.
 func TestPublishedVectors(t *testing.T) {
 	text := page(t)
 	before, rest, _ := strings.Cut(text, beginVectors)
@@ -119,14 +119,14 @@ func TestPublishedVectors(t *testing.T) {
 	}
 }
 
-// published is a vector as a reader takes it from the page.
+// published is a vector as parsed from the page.
 type published struct {
 	current, previous string
 	header            http.Header
 	body              []byte
 }
 
-// readVectors reads the page's vectors without the code that made them.
+// readVectors reads the page's vectors, independently of the code that wrote them.
 func readVectors(t *testing.T) []published {
 	t.Helper()
 	var all []published
@@ -152,7 +152,7 @@ func readVectors(t *testing.T) []published {
 	return all
 }
 
-// blocks are the page's blocks of code in a language.
+// blocks returns the page's code blocks in a language.
 func blocks(t *testing.T, language string) []string {
 	t.Helper()
 	var all []string
@@ -170,7 +170,7 @@ func blocks(t *testing.T, language string) []string {
 	}
 }
 
-// brandHeaders are the values of a vector's own headers, whatever its brand.
+// brandHeaders returns the values of a vector's branded headers, for any brand.
 func (p published) brandHeaders(t *testing.T) (timestamp, signature string) {
 	t.Helper()
 	for name := range p.header {
@@ -187,8 +187,8 @@ func (p published) brandHeaders(t *testing.T) (timestamp, signature string) {
 	return timestamp, signature
 }
 
-// TestVectorsAreRight checks the vectors by the library of Standard Webhooks and
-// by the documentation's own lines.
+// TestVectorsAreRight checks the vectors with the library of Standard Webhooks and with the
+// documentation's own code.
 func TestVectorsAreRight(t *testing.T) {
 	all := readVectors(t)
 	if len(all) != len(vectors()) {

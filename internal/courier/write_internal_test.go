@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// written is a request as write and as net/http's own Write have it.
+// written returns a request as written by write and by net/http.
 func written(t *testing.T, method, url string, h http.Header, body []byte) (ours, theirs string, plain bool) {
 	t.Helper()
 	var got, want bytes.Buffer
 	for _, b := range []*bytes.Buffer{&got, &want} {
-		req, err := http.NewRequest(method, url, bytes.NewReader(body)) //nolint:noctx // it is not sent
+		req, err := http.NewRequest(method, url, bytes.NewReader(body)) //nolint:noctx // not sent
 		if err != nil {
 			t.Skip("net/http does not take it")
 		}
@@ -35,7 +35,7 @@ func written(t *testing.T, method, url string, h http.Header, body []byte) (ours
 	return got.String(), want.String(), plain
 }
 
-// unread is whether nobody has read the request's own body, as net/http does.
+// unread reports whether the request's own body is unread; net/http would read it.
 func unread(req *http.Request, n int) bool {
 	var b bytes.Buffer
 	_, _ = b.ReadFrom(req.Body)
@@ -124,7 +124,7 @@ func BenchmarkWrite(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				req, err := http.NewRequest(http.MethodPost, "https://example.com/hook", bytes.NewReader(body)) //nolint:noctx // it is not sent
+				req, err := http.NewRequest(http.MethodPost, "https://example.com/hook", bytes.NewReader(body)) //nolint:noctx // not sent
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// maxLines is how many of the newest lines the control page shows.
+// maxLines is the number of lines on the control page.
 const maxLines = 60
 
-// line is something that happened, in a few words.
+// line is an event in a few words.
 type line struct {
 	At    time.Time
 	Level slog.Level
@@ -22,10 +22,10 @@ type line struct {
 	About string // such as "license …c550"
 }
 
-// Failed reports whether it is something to look at.
+// Failed reports whether the line needs attention.
 func (l line) Failed() bool { return l.Level >= slog.LevelWarn }
 
-// String is the line without its time.
+// String returns the line without its time.
 func (l line) String() string {
 	text := l.Text
 	if l.Failed() {
@@ -37,9 +37,10 @@ func (l line) String() string {
 	return text
 }
 
-// printed is the line for a terminal.
+// printed returns the line for a terminal.
 func (l line) printed(color bool) string {
-	at, text := l.At.Local().Format(time.TimeOnly), l.String()
+	at := l.At.Local().Format(time.TimeOnly)
+	text := l.String()
 	if color {
 		at = "\x1b[90m" + at + "\x1b[0m"
 		switch {
@@ -72,7 +73,7 @@ func (a *activity) add(l line) {
 	a.newest = slices.Insert(a.newest, 0, l)
 	a.newest = a.newest[:min(len(a.newest), maxLines)]
 	if a.out != nil {
-		_, _ = io.WriteString(a.out, l.printed(a.color)) // A closed terminal ends the program by a signal.
+		_, _ = io.WriteString(a.out, l.printed(a.color)) // a closed terminal ends the program by a signal
 	}
 }
 
@@ -83,26 +84,26 @@ func (a *activity) lines() []line {
 	return slices.Clone(a.newest)
 }
 
-// knowMails sets who knows the emails that were sent.
+// knowMails sets the lookup for sent emails.
 func (a *activity) knowMails(mails func(id int64) (to, subject string)) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.mails = mails
 }
 
-// handler makes short lines of the log that the service writes.
+// handler makes short lines from the log of the service.
 type handler struct {
 	*activity
-	next  slog.Handler // gets the whole records; nil: nobody does
+	next  slog.Handler // gets the whole records; nil: none
 	attrs []slog.Attr
 }
 
-// Enabled is asked before it is known whether a line tells of a failure.
+// Enabled is called before it is known whether a line reports a failure.
 func (h *handler) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelInfo || h.next != nil && h.next.Enabled(ctx, level)
 }
 
-// Handle adds the line of a record, if there is something to tell.
+// Handle adds the line of a record, if it is worth one.
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
 	if l, ok := h.lineOf(&r); ok {
 		h.add(l)
@@ -122,7 +123,7 @@ func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return with
 }
 
-// WithGroup is for the next handler; short lines have no groups.
+// WithGroup affects the next handler; short lines have no groups.
 func (h *handler) WithGroup(name string) slog.Handler {
 	with := *h
 	if h.next != nil {
@@ -148,7 +149,7 @@ func (f facts) number(name string) int64 {
 	return 0
 }
 
-// took is the time that something took, in whole milliseconds unless it was less than one.
+// took returns a duration in whole milliseconds, unless it was less than one.
 func (f facts) took() string {
 	ms := 0.0
 	if v := f["duration_ms"]; v.Kind() == slog.KindFloat64 {
@@ -160,7 +161,7 @@ func (f facts) took() string {
 	return fmt.Sprintf("in %.0f ms", ms)
 }
 
-// lineOf says in a few words what a record tells, and whether it tells anything.
+// lineOf summarizes a record, and reports whether it is worth a line.
 func (h *handler) lineOf(r *slog.Record) (line, bool) {
 	f := facts{}
 	for _, a := range h.attrs {
@@ -183,13 +184,13 @@ func (h *handler) lineOf(r *slog.Record) (line, bool) {
 		l.Text = "payment " + f.text("type") + " → " + f.text("result")
 		return l, true
 	case "serving", "stopped", "brought the database's schema up to date":
-		return l, false // the card says so, and a fresh start migrates everything
+		return l, false // the card shows it, and a fresh start migrates everything
 	}
 	l.Text, l.About = r.Message, f.text("err")
 	return l, r.Level >= slog.LevelInfo
 }
 
-// mailWords says which email was sent; what it is about is known if it was caught here.
+// mailWords describes a sent email; its subject is known if it was caught here.
 func (h *handler) mailWords(id int64) (text, about string) {
 	h.mu.Lock()
 	mails := h.mails
@@ -202,7 +203,7 @@ func (h *handler) mailWords(id int64) (text, about string) {
 	return fmt.Sprintf("mail %d sent", id), ""
 }
 
-// webhookLine tells of an attempt to deliver a webhook.
+// webhookLine describes an attempt to deliver a webhook.
 func webhookLine(l line, f facts) line {
 	answer := "no answer"
 	if status := f.number("status"); status != 0 {

@@ -10,11 +10,10 @@ import (
 	"claviger/internal/fault"
 )
 
-// paymentWebhook is the message of the line that tells what became of a webhook of the
-// stand-in for Stripe.
+// paymentWebhook is the message of the line about a webhook of the fake Stripe.
 const paymentWebhook = "payment webhook"
 
-// acts are requests that are worth a word of their own, by method and route.
+// acts are requests with a name for the log, by method and route.
 var acts = map[string]string{
 	"POST /operator/v1/purchases":                "purchase",
 	"POST /operator/v1/refunds":                  "refund",
@@ -37,17 +36,19 @@ var acts = map[string]string{
 	"GET /openid/license_key":                    "license read with a token",
 }
 
-// untold are the beginnings of paths whose requests are told elsewhere, or are of no use:
-// a webhook has a line where it is sent, and pages of dev are not those of the service.
+// untold are path prefixes without a line: webhooks have one where they are sent, and pages of dev
+// do not belong to the service.
 var untold = []string{"/assets/", "/favicon", "/stripe/webhook", "/dev/"}
 
 // keyInPath finds a license key.
 var keyInPath = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// requestLine tells of a request: of refused ones always, of others if they did something,
-// or were calls of an API.
+// requestLine describes a request: all refused ones, and others if they changed something or were
+// API calls.
 func requestLine(l line, f facts) (line, bool) {
-	method, path, status := f.text("method"), f.text("path"), f.number("status")
+	method := f.text("method")
+	path := f.text("path")
+	status := f.number("status")
 	for _, begin := range untold {
 		if strings.HasPrefix(path, begin) {
 			return l, false
@@ -63,7 +64,7 @@ func requestLine(l line, f facts) (line, bool) {
 	case failed, method != http.MethodGet && method != http.MethodHead:
 		what = method + " " + path
 	default:
-		return l, false // a page that was looked at
+		return l, false // a viewed page
 	}
 	l.Text = fmt.Sprintf("%s → %d %s", what, status, f.took())
 	l.About = aboutLicense(keyInPath.FindString(path))
@@ -84,7 +85,7 @@ func isAPI(path string) bool {
 	return false
 }
 
-// reason is why a request failed: the sentence of the answer, or the error inside.
+// reason returns why a request failed: the sentence of the answer, or the internal error.
 func reason(f facts) (string, bool) {
 	if v, ok := f["fault"]; ok {
 		if refusal, ok := v.Any().(fault.Logged); ok {

@@ -16,7 +16,7 @@ import (
 	"claviger/internal/devserver"
 )
 
-// terminal is what a developer reads.
+// terminal is the developer's terminal.
 type terminal struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -45,7 +45,7 @@ func (w *terminal) String() string {
 func (w *terminal) waitFor(t *testing.T, pattern string) string {
 	t.Helper()
 	find := regexp.MustCompile("(?m)^" + pattern + "$")
-	for end := time.After(time.Minute); ; { // only a test that fails waits as long
+	for end := time.After(time.Minute); ; { // only a failing test waits this long
 		if found := find.FindString(w.String()); found != "" {
 			return found
 		}
@@ -57,16 +57,16 @@ func (w *terminal) waitFor(t *testing.T, pattern string) string {
 	}
 }
 
-// short has the server write short lines.
+// short makes the server write short lines.
 func (w *terminal) short(cfg *devserver.Config) {
 	cfg.App.Log, cfg.App.LogFormat, cfg.Lines = nil, app.Short, w
 }
 
-// at is the time that a line begins with.
+// at matches the time at the start of a line.
 const at = `\d\d:\d\d:\d\d  `
 
-// TestLines: what happens is told in short lines, with the reason of what was refused, and
-// without pages, assets and health checks.
+// TestLines: events have short lines, with the reasons of refusals, and without pages, assets and
+// health checks.
 func TestLines(t *testing.T) {
 	lines := newTerminal()
 	w := run(t, lines.short)
@@ -92,8 +92,8 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestFailedWebhookLine: a webhook that fails is told in color, as a warning, with its cause
-// and the time of the next attempt.
+// TestFailedWebhookLine: a failed webhook is a warning in color, with its cause and the time of the
+// next attempt.
 func TestFailedWebhookLine(t *testing.T) {
 	application := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -106,7 +106,7 @@ func TestFailedWebhookLine(t *testing.T) {
 	lines.waitFor(t, `\x1b\[90m`+strings.TrimSpace(at)+`\x1b\[0m  \x1b\[33mWARN webhook purchase → 500 in [\d.]+ ms   license ….{4}   .+   attempt 1 of \d+, next in \S+\x1b\[0m`)
 }
 
-// TestQuietLines: --log-level warn leaves only what failed.
+// TestQuietLines: --log-level warn shows only failures.
 func TestQuietLines(t *testing.T) {
 	lines := newTerminal()
 	w := run(t, lines.short, func(cfg *devserver.Config) { cfg.App.LogLevel = 4 })
@@ -118,8 +118,7 @@ func TestQuietLines(t *testing.T) {
 	}
 }
 
-// TestWholeLog: the log that was asked for gets every record as it is, and no text of a
-// refusal.
+// TestWholeLog: the configured log gets every record unchanged, without texts of refusals.
 func TestWholeLog(t *testing.T) {
 	log := newTerminal()
 	w := run(t, func(cfg *devserver.Config) {

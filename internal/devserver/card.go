@@ -8,8 +8,8 @@ import (
 	"claviger/internal/partner"
 )
 
-// Card is what `dev` tells on start. With --json it is the first line of the
-// output, and programs rely on its members.
+// Card is the output of `dev` at start. With --json it is the first line of the output, and
+// programs rely on its members.
 type Card struct {
 	AuthURL       string      `json:"auth_url"`
 	BaseURL       string      `json:"base_url"`
@@ -18,7 +18,7 @@ type Card struct {
 	ConsoleURL    string      `json:"console_url"`
 	ShopURL       string      `json:"shop_url"`
 	MailURL       string      `json:"mail_url"`
-	PaymentsURL   string      `json:"-"` // of the stand-in for Stripe; "" where an account takes the payments
+	PaymentsURL   string      `json:"-"` // of the fake Stripe; "" with a real account
 	OperatorToken string      `json:"operator_token"`
 	Partner       PartnerCard `json:"partner"`
 	Buyer         PersonCard  `json:"buyer"`
@@ -41,7 +41,7 @@ type PersonCard struct {
 	Password string `json:"password"`
 }
 
-// card is what the seed has for a service at url.
+// card returns the card for a service at url.
 func (s seed) card(url string, p partner.Partner) Card {
 	c := s.credentials(p.SingleKey)
 	person := func(email string) PersonCard { return PersonCard{Email: email, Password: s.password(email)} }
@@ -49,12 +49,18 @@ func (s seed) card(url string, p partner.Partner) Card {
 		AuthURL: url, BaseURL: url, OperatorURL: url + "/operator/v1",
 		PortalURL: url + "/portal/", ConsoleURL: url + "/console/", ShopURL: url + "/", MailURL: url + "/dev/mail/",
 		OperatorToken: s.token(),
-		Partner:       PartnerCard{ID: p.ID, ClientID: c.ClientID, ClientSecret: c.ClientSecret, APIKey: c.APIKey, WebhookSecret: c.WebhookSecret},
-		Buyer:         person(buyerEmail), Member: person(memberEmail), Operator: person(operatorEmail),
+		Partner: PartnerCard{
+			ID:            p.ID,
+			ClientID:      c.ClientID,
+			ClientSecret:  c.ClientSecret,
+			APIKey:        c.APIKey,
+			WebhookSecret: c.WebhookSecret,
+		},
+		Buyer: person(buyerEmail), Member: person(memberEmail), Operator: person(operatorEmail),
 	}
 }
 
-// places are the pages that the control page leads to.
+// places returns the links of the control page.
 func (c Card) places() []place {
 	list := []place{
 		{c.ShopURL, "Shop", "what buyers see; sign in as " + c.Buyer.Email},
@@ -72,8 +78,7 @@ func (c Card) places() []place {
 	)
 }
 
-// Print writes the card for a person: what runs where, who is who, and lines to
-// paste into a terminal.
+// Print writes the card for a person: addresses, users, and lines to paste into a terminal.
 func (c Card) Print(w io.Writer) error {
 	var b strings.Builder
 	line := func(name, value string) { fmt.Fprintf(&b, "  %-15s %s\n", name, value) }

@@ -19,12 +19,11 @@ import (
 	"claviger/internal/wire"
 )
 
-// mailPath is where a developer reads the emails that were not sent.
+// mailPath is the page with the caught emails.
 const mailPath = "/dev/mail"
 
-// catcher is the mail transport of dev: it sends nothing and shows the emails. The
-// database clears the text of an email once it was sent, so the catcher holds the texts
-// in memory.
+// catcher is the mail transport of dev: it sends nothing and shows the emails. The database clears
+// the text of a sent email, so the catcher stores the texts in memory.
 type catcher struct {
 	pages  *ui.Pages
 	db     *sqldb.DB
@@ -36,15 +35,15 @@ type catcher struct {
 	texts map[int64]caught // by email
 }
 
-// caught is what an email says. The database has no row of one that is not to be stored, so
-// the catcher has that, too.
+// caught is the content of an email. Emails that are not stored have no row, so the catcher stores
+// their address and subject, too.
 type caught struct {
 	to, subject string
 	text, html  string
 	record      mail.Record
 }
 
-// shown is how many of the newest emails the catcher holds.
+// shown is the number of newest emails that the catcher stores.
 const shown = 200
 
 // Send stores the text of the email.
@@ -59,7 +58,12 @@ func (c *catcher) Send(_ context.Context, o mail.Outgoing) (again bool, err erro
 	}
 	said := caught{to: o.To, subject: o.Subject, text: o.Text, html: o.HTML}
 	if o.Transient {
-		said.record = mail.Record{ID: o.ID, Message: mail.Message{To: o.To, Subject: o.Subject}, CreatedAt: o.At, State: mail.Sent}
+		said.record = mail.Record{
+			ID:        o.ID,
+			Message:   mail.Message{To: o.To, Subject: o.Subject},
+			CreatedAt: o.At,
+			State:     mail.Sent,
+		}
 	}
 	c.texts[o.ID] = said
 	if len(c.ids) > shown {
@@ -69,7 +73,7 @@ func (c *catcher) Send(_ context.Context, o mail.Outgoing) (again bool, err erro
 	return false, nil
 }
 
-// says returns what an email says, nothing if it is no longer held.
+// says returns the content of an email, or the zero value if it is no longer stored.
 func (c *catcher) says(m mail.Record) caught {
 	if m.Text != "" { // it was not sent yet
 		return caught{text: m.Text}
@@ -79,7 +83,7 @@ func (c *catcher) says(m mail.Record) caught {
 	return c.texts[m.ID]
 }
 
-// about returns to whom an email went and its subject, if it was caught lately.
+// about returns the recipient and the subject of a recently caught email.
 func (c *catcher) about(id int64) (to, subject string) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -87,10 +91,14 @@ func (c *catcher) about(id int64) (to, subject string) {
 }
 
 func (c *catcher) routes() []wire.Route {
-	return []wire.Route{pageRoute(c.pages, mailPath, c.list), pageRoute(c.pages, mailPath+"/{id}", c.read), pageRoute(c.pages, mailPath+"/{id}/html", c.readHTML)}
+	return []wire.Route{
+		pageRoute(c.pages, mailPath, c.list),
+		pageRoute(c.pages, mailPath+"/{id}", c.listMails),
+		pageRoute(c.pages, mailPath+"/{id}/html", c.readHTML),
+	}
 }
 
-// mailAnswer is an email as programs read it; claviger wait mail does.
+// mailAnswer is an email for programs, such as claviger wait mail.
 type mailAnswer struct {
 	ID      int64     `json:"id"`
 	To      string    `json:"to"`
@@ -116,7 +124,7 @@ func (c *catcher) recent(ctx context.Context) ([]mail.Record, error) {
 	return mails[:min(len(mails), shown)], nil
 }
 
-// list shows the newest emails: as a page or, to a program that asks for it, as JSON.
+// list shows the newest emails: as a page or, on request, as JSON.
 func (c *catcher) list(w http.ResponseWriter, r *http.Request) error {
 	mails, err := c.recent(r.Context())
 	if err != nil {
@@ -127,7 +135,12 @@ func (c *catcher) list(w http.ResponseWriter, r *http.Request) error {
 			return mailAnswer{m.ID, m.To, m.Subject, m.CreatedAt, c.says(m).text}
 		}))
 	}
-	return c.pages.Render(w, r, "mails", ui.View{Title: "Emails", Wide: true, NoIndex: true, Data: mailsView{mails, c.faults.banner()}})
+	return c.pages.Render(
+		w,
+		r,
+		"mails",
+		ui.View{Title: "Emails", Wide: true, NoIndex: true, Data: mailsView{mails, c.faults.banner()}},
+	)
 }
 
 // mailsView is the page of the newest emails.
@@ -144,17 +157,26 @@ type emailView struct {
 	Faults string // that are on; "": none
 }
 
-func (c *catcher) read(w http.ResponseWriter, r *http.Request) error {
+func (c *catcher) listMails(w http.ResponseWriter, r *http.Request) error {
 	m, err := c.find(r)
 	if err != nil {
 		return err
 	}
 	said := c.says(m)
-	return c.pages.Render(w, r, "mail", ui.View{Title: m.Subject, NoIndex: true, Data: emailView{m, lines(said.text), said.html != "", c.faults.banner()}})
+	return c.pages.Render(
+		w,
+		r,
+		"mail",
+		ui.View{
+			Title:   m.Subject,
+			NoIndex: true,
+			Data:    emailView{m, lines(said.text), said.html != "", c.faults.banner()},
+		},
+	)
 }
 
-// readHTML shows an email as a mail program does that runs no script and loads nothing but
-// pictures of this server.
+// readHTML shows an email like a mail program that runs no scripts and loads only pictures of this
+// server.
 func (c *catcher) readHTML(w http.ResponseWriter, r *http.Request) error {
 	m, err := c.find(r)
 	if err != nil {
@@ -166,7 +188,11 @@ func (c *catcher) readHTML(w http.ResponseWriter, r *http.Request) error {
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'")
+	h.Set(
+		"Content-Security-Policy",
+		"default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; form-action 'none'; base-uri 'none'; "+
+			"frame-ancestors 'none'",
+	)
 	h.Set("Cache-Control", "no-store")
 	_, err = io.WriteString(w, said.html)
 	return err
@@ -180,7 +206,12 @@ func (c *catcher) find(r *http.Request) (mail.Record, error) {
 	}
 	at := slices.IndexFunc(mails, func(m mail.Record) bool { return strconv.FormatInt(m.ID, 10) == r.PathValue("id") })
 	if at < 0 {
-		return mail.Record{}, fault.New(fault.Missing, codeUnknownMail, "There is no such email among the newest %d.", shown)
+		return mail.Record{}, fault.New(
+			fault.Missing,
+			codeUnknownMail,
+			"There is no such email among the newest %d.",
+			shown,
+		)
 	}
 	return mails[at], nil
 }

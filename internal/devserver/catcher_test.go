@@ -14,7 +14,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestMails: what is put into the outbox can be read, and goes nowhere.
+// TestMails: emails in the outbox can be read, and are not sent.
 func TestMails(t *testing.T) {
 	w, outbox := runWithKey(t)
 	w.open(t, "/dev/mail/").has(t, 200, "No emails yet")
@@ -65,8 +65,8 @@ func runWithKey(t *testing.T) (*harness, *mail.Outbox) {
 	return w, &mail.Outbox{Sealer: box}
 }
 
-// TestMailsAreCaught: a mail that was asked for is there at once, and counts as
-// sent. What it says can be read although the database has it no more.
+// TestMailsAreCaught: a requested email appears immediately and counts as sent. Its text can be
+// read although the database has cleared it.
 func TestMailsAreCaught(t *testing.T) {
 	w, outbox := runWithKey(t)
 	w.submit(t, "/sign-in/send", map[string][]string{"email": {w.Buyer.Email}}).has(t, 200, "Check your email")

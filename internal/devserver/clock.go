@@ -18,25 +18,25 @@ import (
 	"claviger/internal/wire"
 )
 
-// timePath is where the time is read and moved.
+// timePath is the path to read and move the time.
 const timePath = controlPath + "/time"
 
-// clockRow is the row of dev_seeds that holds how far the clock is ahead: what is stored has
-// its times, so the next start goes on from there.
+// clockRow is the row of dev_seeds with the clock's offset: stored data has its times, so the next
+// start continues from there.
 const clockRow = 4
 
-// maxAhead is how far the clock can be moved in all: SQLite stores nanoseconds, which end in
-// the year 2262.
+// maxAhead is the maximum offset of the clock: SQLite stores nanoseconds, which end in the year
+// 2262.
 const maxAhead = 50 * 365 * 24 * time.Hour
 
-// clock is the time of the service: the machine's, and a span ahead that only grows.
+// clock is the time of the service: the system clock plus an offset that only grows.
 type clock struct {
 	db    *sqldb.DB
 	log   *slog.Logger
 	ahead atomic.Int64 // nanoseconds
 }
 
-// newClock is the clock as it was moved on this database.
+// newClock returns the clock with the offset stored in this database.
 func newClock(ctx context.Context, db *sqldb.DB, log *slog.Logger) (*clock, error) {
 	c := &clock{db: db, log: log}
 	text, err := sqldb.One(ctx, db, sqldb.Value[string], `SELECT seed FROM dev_seeds WHERE id = $1`, clockRow)
@@ -54,16 +54,18 @@ func newClock(ctx context.Context, db *sqldb.DB, log *slog.Logger) (*clock, erro
 	return c, nil
 }
 
-// Now is the time of the service.
+// Now returns the time of the service.
 func (c *clock) Now() time.Time { return app.Now().Add(c.Ahead()) }
 
-// Ahead is how far it was moved.
+// Ahead returns the offset.
 func (c *clock) Ahead() time.Duration { return time.Duration(c.ahead.Load()) }
 
 // move sets the clock forward.
 func (c *clock) move(ctx context.Context, by time.Duration) error {
 	if by <= 0 {
-		return fault.New(fault.Unprocessable, codeTimeMovesForward, "Time moves forward only: give a span such as 90s, 1h or 2d.").On("by")
+		return fault.New(fault.Unprocessable, codeTimeMovesForward, "Time moves forward only: give a span such as "+
+			"90s, 1h or 2d.").
+			On("by")
 	}
 	err := c.db.Write(ctx, func(tx *sqldb.Tx) error {
 		text, err := sqldb.One(ctx, tx, sqldb.Value[string], `SELECT seed FROM dev_seeds WHERE id = $1`, clockRow)
@@ -72,10 +74,16 @@ func (c *clock) move(ctx context.Context, by time.Duration) error {
 		}
 		ahead, _ := strconv.ParseInt(text, 10, 64) // "" is 0
 		if by > maxAhead-time.Duration(ahead) {
-			return fault.New(fault.Unprocessable, codeTimeTooFar, "The clock can be at most 50 years ahead. Start again on a fresh database.").On("by")
+			return fault.New(fault.Unprocessable, codeTimeTooFar, "The clock can be at most 50 years ahead. Start "+
+				"again on a fresh database.").
+				On("by")
 		}
 		ahead += int64(by)
-		tx.Queue(`INSERT INTO dev_seeds (id, seed) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET seed = excluded.seed`, clockRow, strconv.FormatInt(ahead, 10))
+		tx.Queue(
+			`INSERT INTO dev_seeds (id, seed) VALUES ($1, $2) ON CONFLICT (id) DO UPDATE SET seed = excluded.seed`,
+			clockRow,
+			strconv.FormatInt(ahead, 10),
+		)
 		tx.AfterCommit(func() { c.advance(ahead) })
 		return nil
 	})
@@ -86,7 +94,7 @@ func (c *clock) move(ctx context.Context, by time.Duration) error {
 	return nil
 }
 
-// advance never takes the clock back, in whatever order two moves end.
+// advance never moves the clock back, in whichever order two moves end.
 func (c *clock) advance(to int64) {
 	for {
 		was := c.ahead.Load()
@@ -96,7 +104,7 @@ func (c *clock) advance(to int64) {
 	}
 }
 
-// parseSpan reads how far to move the clock: a duration, with days too.
+// parseSpan parses the offset to move the clock: a duration, also in days.
 func parseSpan(text string) (time.Duration, error) {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "+")
 	if days, ok := strings.CutSuffix(text, "d"); ok {
@@ -111,19 +119,18 @@ func parseSpan(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// timeAnswer is the time as programs read it; claviger dev time does.
+// timeAnswer is the time for programs, such as claviger dev time.
 type timeAnswer struct {
 	Now   time.Time `json:"now"`
 	Ahead string    `json:"ahead"`
 }
 
-// read answers the time.
-func (c *clock) read(w http.ResponseWriter, _ *http.Request) error {
+// showClock answers the time.
+func (c *clock) showClock(w http.ResponseWriter, _ *http.Request) error {
 	return wire.JSON(w, http.StatusOK, timeAnswer{c.Now(), c.Ahead().String()})
 }
 
-// set moves the time as a form says. A program is answered the time, a person sees the
-// control page.
+// set moves the time. Programs get the time as the answer, people the control page.
 func (c *clock) set(w http.ResponseWriter, r *http.Request) error {
 	by, err := parseSpan(r.PostForm.Get("by"))
 	if err == nil {
@@ -137,12 +144,12 @@ func (c *clock) set(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	case program:
-		return c.read(w, r)
+		return c.showClock(w, r)
 	}
 	ui.SeeOther(w, r, controlPath+"/?done=time")
 	return nil
 }
 
 func (c *clock) routes(pages *ui.Pages) []wire.Route {
-	return []wire.Route{wire.Public(http.MethodGet, timePath, c.read), formRoute(pages, timePath, c.set)}
+	return []wire.Route{wire.Public(http.MethodGet, timePath, c.showClock), formRoute(pages, timePath, c.set)}
 }

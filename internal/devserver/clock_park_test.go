@@ -12,7 +12,7 @@ import (
 	"claviger/internal/devserver"
 )
 
-// endpointState asks how the endpoint of the partner does.
+// endpointState returns the health of the partner's endpoint.
 func (w *harness) endpointState(t *testing.T) string {
 	t.Helper()
 	var p struct{ Endpoint struct{ State string } }
@@ -20,8 +20,8 @@ func (w *harness) endpointState(t *testing.T) string {
 	return p.Endpoint.State
 }
 
-// TestTimeParks: an endpoint that only fails is parked when an hour of the service's time
-// has passed, not before, and is probed and opened again as time moves on.
+// TestTimeParks: a failing endpoint is parked after an hour of the service's time, not before. It
+// is probed and reopened as time advances.
 func TestTimeParks(t *testing.T) {
 	var works atomic.Bool
 	application := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -35,15 +35,15 @@ func TestTimeParks(t *testing.T) {
 		const soon, later = time.Millisecond, time.Minute
 		cfg.Webhook, cfg.App.Retry = application.URL, []time.Duration{soon, soon, soon, soon, later, later, later, later}
 	})
-	// One license has one attempt at a time, so that each move leads to one. An attempt is
-	// told of when it is on record, with what it did to the endpoint.
+	// A license has one attempt at a time, so each move leads to one. An attempt is reported once
+	// it is recorded with its effect on the endpoint.
 	w.control(t, "buy", url.Values{"tier": {"1"}}).has(t, 200)
 	for _, step := range []struct {
 		by      string // "": time is not moved
 		attempt int
 		state   string
 	}{
-		{"", 5, "failing"}, // enough failures, but no hour of them
+		{"", 5, "failing"}, // enough failures, but not for an hour
 		{"50m", 6, "failing"},
 		{"15m", 7, "parked"},
 		{"6m", 8, "parked"}, // a probe

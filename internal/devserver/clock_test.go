@@ -16,7 +16,7 @@ import (
 	claviger "claviger/sdk/go"
 )
 
-// ahead asks how far the clock of a server is ahead.
+// ahead returns the offset of a server's clock.
 func (w *harness) ahead(t *testing.T) string {
 	t.Helper()
 	var at struct {
@@ -29,8 +29,8 @@ func (w *harness) ahead(t *testing.T) string {
 	return at.Ahead
 }
 
-// TestTimeMovesForward: the clock goes forward, never back, and not at the next start on the
-// same database either.
+// TestTimeMovesForward: the clock moves forward, never back, also at the next start on the same
+// database.
 func TestTimeMovesForward(t *testing.T) {
 	w := run(t)
 	w.submit(t, "/dev/time", url.Values{"by": {"+1h"}}).has(t, 200, "Time has moved", "1h0m0s ahead of this machine")
@@ -54,8 +54,8 @@ func TestTimeMovesForward(t *testing.T) {
 	}
 }
 
-// TestTimeReaches: tokens expire and failed webhooks are tried again as time moves, and
-// webhooks are signed with a time that applications accept.
+// TestTimeReaches: tokens expire and failed webhooks are retried as time advances, and webhooks are
+// signed with a time that applications accept.
 func TestTimeReaches(t *testing.T) {
 	var refused, accepted atomic.Int64
 	var secret atomic.Value
@@ -90,7 +90,7 @@ func TestTimeReaches(t *testing.T) {
 	}
 }
 
-// TestTimeExpiresTokens: an access token lives for an hour of the service's time.
+// TestTimeExpiresTokens: an access token is valid for an hour of the service's time.
 func TestTimeExpiresTokens(t *testing.T) {
 	w := run(t)
 	token := w.tokens(t).Access
@@ -99,7 +99,7 @@ func TestTimeExpiresTokens(t *testing.T) {
 	w.open(t, "/openid/license_key/?access_token="+token).has(t, http.StatusUnauthorized, "invalid_token")
 }
 
-// tokenAnswer is what a code is exchanged for.
+// tokenAnswer is the answer to an exchanged code.
 type tokenAnswer struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`
@@ -125,7 +125,7 @@ func (w *harness) tokens(t *testing.T) tokenAnswer {
 	if err != nil || resp.Body.Close() != nil {
 		t.Fatal(err)
 	}
-	// Where the webhook takes its time, a page leads on in place of a redirect.
+	// If the webhook is slow, a page replaces the redirect.
 	code := regexp.MustCompile(`[?&;]code=([^&"]+)`).FindStringSubmatch(resp.Header.Get("Location") + string(page))
 	if code == nil {
 		t.Fatalf("consent leads nowhere: %d %s", resp.StatusCode, page)

@@ -1,6 +1,6 @@
 package devserver
 
-// The codes of this package's faults. Programs depend on them: they never change.
+// Fault codes of this package. Programs depend on them: they never change.
 const (
 	codeNotADevDatabase  = "not_a_dev_database"
 	codeUnknownMail      = "unknown_mail"
@@ -8,5 +8,5 @@ const (
 	codePaymentMoved     = "payment_moved"
 	codeTimeMovesForward = "time_moves_forward"
 	codeTimeTooFar       = "time_too_far"
-	codeExpiredToken     = "invalid_token" // as package oauth says it
+	codeExpiredToken     = "invalid_token" // the same as in package oauth
 )

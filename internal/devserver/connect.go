@@ -22,18 +22,17 @@ import (
 	"claviger/internal/fault"
 )
 
-// attemptCookie holds what a browser that begins a sign-in has to return.
+// attemptCookie stores the attempt in the browser that begins a sign-in.
 const attemptCookie = "sample-sign-in"
 
-// attempt is a sign-in that the sample began: what proves that its end belongs
-// to its beginning.
+// attempt is a sign-in that the sample began. It proves that end and beginning belong together.
 type attempt struct{ state, nonce, verifier string }
 
 func newAttempt() attempt { return attempt{rand.Text(), rand.Text(), rand.Text() + rand.Text()} }
 
 func (a attempt) String() string { return a.state + "." + a.nonce + "." + a.verifier }
 
-// attemptOf reads the attempt of a browser; without one it is empty.
+// attemptOf reads the attempt of a browser, or an empty one.
 func attemptOf(r *http.Request) attempt {
 	c, err := r.Cookie(attemptCookie)
 	if err != nil {
@@ -53,16 +52,22 @@ func (s *sample) remember(w http.ResponseWriter, a attempt) {
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: strings.HasPrefix(s.url, "https://"),
 	}
 	if a == (attempt{}) {
-		c.Value, c.MaxAge = "", -1
+		c.Value = ""
+		c.MaxAge = -1
 	}
 	http.SetCookie(w, c)
 }
 
-// login begins a sign-in. It can be saved as initiate_login_uri too: requests from
-// the marketplace then have the parameter iss.
+// login begins a sign-in. It can also be saved as initiate_login_uri: requests from the marketplace
+// then have the parameter iss.
 func (s *sample) login(w http.ResponseWriter, r *http.Request) error {
 	if iss := r.URL.Query().Get("iss"); iss != "" && iss != s.url {
-		return fault.New(fault.Invalid, fault.CodeInvalidParameter, "This application knows no marketplace called %s.", iss)
+		return fault.New(
+			fault.Invalid,
+			fault.CodeInvalidParameter,
+			"This application knows no marketplace called %s.",
+			iss,
+		)
 	}
 	a := newAttempt()
 	s.remember(w, a)
@@ -77,12 +82,12 @@ func (s *sample) login(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// welcome is what the sample learned about a buyer.
+// welcome is the sample's knowledge about a buyer.
 type welcome struct {
 	License userLicense
 	Answer  []member // to the exchange
 	Claims  []member // of the identity token, verified
-	Started string   // who began
+	Started string   // the side that began
 }
 
 // userLicense is the answer of /openid/license_key/.
@@ -92,30 +97,28 @@ type userLicense struct {
 	Tier   int    `json:"tier"`
 }
 
-// callback is the redirect URL. A bare call of it answers 200, which is how it is
-// validated.
+// callback is the redirect URL. Without parameters it answers 200, for the validation of the URL.
 func (s *sample) callback(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	v := sampleView{Callback: true}
 	switch {
 	case q.Get("error") != "":
-		v.Problem = "Nobody was connected: " + q.Get("error") + ". " + q.Get("error_description")
+		v.Problem = "Nothing was connected: " + q.Get("error") + ". " + q.Get("error_description")
 		return s.show(w, http.StatusOK, v)
 	case q.Get("code") == "":
 		return s.show(w, http.StatusOK, v)
 	}
 	var err error
 	if v.Welcome, err = s.connect(r.Context(), q, attemptOf(r)); err != nil {
-		v.Problem = "Nobody was connected: " + err.Error() + "."
+		v.Problem = "Nothing was connected: " + err.Error() + "."
 		return s.show(w, http.StatusBadRequest, v)
 	}
 	s.remember(w, attempt{})
 	return s.show(w, http.StatusOK, v)
 }
 
-// connect exchanges a code for the license of the buyer. A code
-// without a state comes from the marketplace; one with a state has to belong to
-// this browser's attempt.
+// connect exchanges a code for the license of the buyer. A code without a state comes from the
+// marketplace; one with a state must belong to this browser's attempt.
 func (s *sample) connect(ctx context.Context, q url.Values, a attempt) (*welcome, error) {
 	started := "the marketplace (without a state)"
 	if state := q.Get("state"); state == "" {
@@ -145,17 +148,17 @@ func (s *sample) connect(ctx context.Context, q url.Values, a attempt) (*welcome
 	return found, json.Unmarshal(body, &found.License)
 }
 
-// object is a JSON object that came from the service.
+// object is a JSON object from the service.
 type object map[string]json.RawMessage
 
-// text is a member that is a string; "" when it is none.
+// text returns a string member, or "".
 func (o object) text(name string) string {
 	var s string
 	_ = json.Unmarshal(o[name], &s)
 	return s
 }
 
-// member is one of them to be shown.
+// member is a member to show.
 type member struct{ Name, Value string }
 
 // members lists the object by name, with its tokens shortened.
@@ -171,7 +174,7 @@ func (o object) members() []member {
 	return list
 }
 
-// exchange turns the code into tokens.
+// exchange exchanges the code for tokens.
 func (s *sample) exchange(ctx context.Context, code, verifier string) (object, error) {
 	form := url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {s.url + callbackPath},
@@ -211,7 +214,7 @@ func (s *sample) call(r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", r.URL.Path, err)
 	}
-	defer func() { _ = resp.Body.Close() }() // what was read is whole
+	defer func() { _ = resp.Body.Close() }() // the body was read completely
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	if err != nil {
 		return nil, fmt.Errorf("read the answer of %s: %w", r.URL.Path, err)
@@ -222,8 +225,8 @@ func (s *sample) call(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// identity verifies an identity token by the published keys, as OpenID Connect
-// Core 3.1.3.7 asks, and returns its claims.
+// identity verifies an identity token with the published keys by OpenID Connect Core 3.1.3.7, and
+// returns its claims.
 func (s *sample) identity(ctx context.Context, token, nonce string) (object, error) {
 	signed, err := jose.ParseSigned(token, []jose.SignatureAlgorithm{jose.RS256, jose.ES256})
 	if err != nil {

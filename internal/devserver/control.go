@@ -27,17 +27,17 @@ const (
 	actPath     = controlPath + "/act"
 )
 
-// maxChoices is how many of the newest licenses the control page acts on.
+// maxChoices is the number of newest licenses on the control page.
 const maxChoices = 20
 
-// buyers are who redeems at the press of a button. The second one is created then, and
-// signs in by email.
+// buyers are the people behind the redeem buttons. The second one is created on demand and signs in
+// by email.
 var buyers = map[string]account.Person{
 	"redeem":       {Email: buyerEmail, Name: "Bea Buyer"},
 	"redeem-other": {Email: "second@example.com", Name: "Sam Second"},
 }
 
-// control is the page from which a developer has things happen to licenses of the partner.
+// control is the page with which a developer changes licenses of the partner.
 type control struct {
 	pages     *ui.Pages
 	events    *activity
@@ -48,21 +48,21 @@ type control struct {
 	links     []place
 }
 
-// place is a page that the control page leads to.
+// place is a link of the control page.
 type place struct{ URL, Name, Text string }
 
 func (c *control) routes() []wire.Route {
 	return []wire.Route{pageRoute(c.pages, controlPath, c.home), formRoute(c.pages, actPath, c.act)}
 }
 
-// act is something that a button does to a license, and what is said of it.
+// act is the action of a button on a license, with its message.
 type act struct {
 	Name, Label string
 	run         func(ctx context.Context, c *control, l license.License, form url.Values) error
 	done        string
 }
 
-// licenseActs are the buttons for a license, in their order.
+// licenseActs are the buttons for a license, in order.
 var licenseActs = []act{
 	{"redeem", "Redeem as " + buyers["redeem"].Name, redeem("redeem"), "The license is redeemed."},
 	{"redeem-other", "Redeem as " + buyers["redeem-other"].Name, redeem("redeem-other"), "The license is redeemed."},
@@ -86,7 +86,7 @@ var licenseActs = []act{
 	{"plan", "Change plan", changePlan, "The plan is changed."},
 }
 
-// redeem has one of the buyers redeem a license, as the redeem page does.
+// redeem makes one of the buyers redeem a license, as on the redeem page.
 func redeem(who string) func(context.Context, *control, license.License, url.Values) error {
 	return func(ctx context.Context, c *control, l license.License, _ url.Values) error {
 		u, _, err := c.services.Accounts.Create(ctx, actor, buyers[who])
@@ -114,15 +114,20 @@ func changePlan(ctx context.Context, c *control, l license.License, form url.Val
 	if err != nil {
 		return err
 	}
-	_, err = c.services.Licenses.ChangePlan(ctx, actor, l.Key, license.PlanChange{Tier: p.Tier, AmountCents: p.PriceCents, Currency: p.Currency})
+	_, err = c.services.Licenses.ChangePlan(
+		ctx,
+		actor,
+		l.Key,
+		license.PlanChange{Tier: p.Tier, AmountCents: p.PriceCents, Currency: p.Currency},
+	)
 	return err
 }
 
-// home shows the page, with what was just done.
+// home shows the page with the last action.
 func (c *control) home(w http.ResponseWriter, r *http.Request) error {
 	v := ui.View{}
 	for _, a := range slices.Concat(licenseActs, []act{
-		{Name: "buy", done: "A license is sold. Nobody has redeemed it yet."},
+		{Name: "buy", done: "A license is sold. It is not redeemed yet."},
 		{Name: "time", done: "Time has moved. Retries that are due are sent within a second."},
 	}) {
 		if a.Name == r.URL.Query().Get("done") {
@@ -132,8 +137,7 @@ func (c *control) home(w http.ResponseWriter, r *http.Request) error {
 	return c.show(w, r, v, r.URL.Query().Get("license"))
 }
 
-// act does what a button says, and leads back to the page. What the service refuses is
-// said there.
+// act runs the action of a button and redirects to the page, which shows refusals.
 func (c *control) act(w http.ResponseWriter, r *http.Request) error {
 	key, err := c.do(r.Context(), r.PostForm)
 	if f := fault.Of(err); f != nil {
@@ -146,7 +150,7 @@ func (c *control) act(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// do does what a form asks for and returns the license that it was about.
+// do runs the action of a form and returns the key of its license.
 func (c *control) do(ctx context.Context, form url.Values) (key string, err error) {
 	if form.Get("act") == "buy" {
 		return c.buy(ctx, form)
@@ -163,7 +167,7 @@ func (c *control) do(ctx context.Context, form url.Values) (key string, err erro
 	return key, licenseActs[at].run(ctx, c, l, form)
 }
 
-// buy sells a license that nobody owns yet, so that either buyer can redeem it.
+// buy sells a license without an owner, so that either buyer can redeem it.
 func (c *control) buy(ctx context.Context, form url.Values) (key string, err error) {
 	p, err := c.plan(ctx, form)
 	if err != nil {
@@ -178,7 +182,7 @@ func (c *control) buy(ctx context.Context, form url.Values) (key string, err err
 	return sale.Licenses[0].Key, nil
 }
 
-// plan is the one that a form names.
+// plan returns the plan that a form names.
 func (c *control) plan(ctx context.Context, form url.Values) (partner.Plan, error) {
 	tier, err := strconv.Atoi(form.Get("tier"))
 	if err != nil {
@@ -191,7 +195,7 @@ func (c *control) plan(ctx context.Context, form url.Values) (partner.Plan, erro
 type controlView struct {
 	Links   []place
 	Plans   []choice
-	Form    ui.Form // of an act on a license; without fields when there is none
+	Form    ui.Form // for a license; without fields if there is none
 	Acts    []act
 	Page    string // where the license is redeemed
 	Newest  []line
@@ -209,10 +213,26 @@ type choice struct {
 }
 
 func (c *control) show(w http.ResponseWriter, r *http.Request, v ui.View, key string) error {
-	data := controlView{Links: c.links, Newest: c.events.lines(), Acts: licenseActs, Account: buyers["redeem-other"].Email, Now: c.clock.Now(), Ahead: c.clock.Ahead()}
+	data := controlView{
+		Links:   c.links,
+		Newest:  c.events.lines(),
+		Acts:    licenseActs,
+		Account: buyers["redeem-other"].Email,
+		Now:     c.clock.Now(),
+		Ahead:   c.clock.Ahead(),
+	}
 	data.Active = c.faults.active()
 	for _, k := range kindsOfFaults {
-		data.Faults = append(data.Faults, ui.Field{Name: "fault-" + k.Name, Label: k.Label, Type: "checkbox", Hint: k.Text, Checked: slices.Contains(data.Active, k)})
+		data.Faults = append(
+			data.Faults,
+			ui.Field{
+				Name:    "fault-" + k.Name,
+				Label:   k.Label,
+				Type:    "checkbox",
+				Hint:    k.Text,
+				Checked: slices.Contains(data.Active, k),
+			},
+		)
 	}
 	plans, err := c.services.Partners.Plans(r.Context(), c.partnerID)
 	if err != nil {
@@ -221,7 +241,10 @@ func (c *control) show(w http.ResponseWriter, r *http.Request, v ui.View, key st
 	tiers := ui.Field{Name: "tier", Label: "Plan to change to", Type: "select", Required: true}
 	for _, p := range plans {
 		data.Plans = append(data.Plans, choice{p.Tier, p.Name})
-		tiers.Options = append(tiers.Options, ui.Option{Value: strconv.Itoa(p.Tier), Label: fmt.Sprintf("Tier %d, %s", p.Tier, p.Name)})
+		tiers.Options = append(
+			tiers.Options,
+			ui.Option{Value: strconv.Itoa(p.Tier), Label: fmt.Sprintf("Tier %d, %s", p.Tier, p.Name)},
+		)
 	}
 	found, err := c.services.Licenses.Find(r.Context(), c.partnerID, license.Find{}, 0, maxChoices)
 	if err != nil {
@@ -234,11 +257,14 @@ func (c *control) show(w http.ResponseWriter, r *http.Request, v ui.View, key st
 		}
 		data.Form = ui.Form{Fields: []ui.Field{licenses, tiers}}
 	}
-	v.Title, v.Wide, v.NoIndex, v.Data = "Control page", true, true, data
+	v.Title = "Control page"
+	v.Wide = true
+	v.NoIndex = true
+	v.Data = data
 	return c.pages.Render(w, r, "control", v)
 }
 
-// licenses is the field that names a license: that with the key, or else the newest.
+// licenses returns the field that selects a license: the one with the key, or the newest.
 func (c *control) licenses(ctx context.Context, list []license.License, key string) (ui.Field, error) {
 	ids := make([]int64, len(list))
 	for i, l := range list {

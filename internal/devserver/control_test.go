@@ -21,8 +21,7 @@ func (w *harness) control(t *testing.T, act string, form url.Values) answer {
 	return w.submit(t, "/dev/act", values)
 }
 
-// TestControlPage: each button does to a license what it says, and the webhook of it is
-// told on the page.
+// TestControlPage: each button changes a license as labelled, and the page shows its webhook.
 func TestControlPage(t *testing.T) {
 	lines := newTerminal()
 	w := run(t, lines.short)
@@ -60,12 +59,12 @@ func TestControlPage(t *testing.T) {
 	w.open(t, "/dev/").has(t, 200, "webhook deactivate → 200", "license …"+key[len(key)-4:])
 }
 
-// TestControlRefuses: what the service refuses is said on the page, and nothing happens.
+// TestControlRefuses: the page shows refusals, and nothing changes.
 func TestControlRefuses(t *testing.T) {
 	w := run(t)
 	key := w.control(t, "buy", url.Values{"tier": {"1"}}).url.Query().Get("license")
 	w.control(t, "redeem", url.Values{"license": {key}}).has(t, 200, "of Bea Buyer")
-	w.control(t, "redeem-other", url.Values{"license": {key}}).has(t, http.StatusForbidden, "This license belongs to somebody else", `<option value="`+key+`" selected>`)
+	w.control(t, "redeem-other", url.Values{"license": {key}}).has(t, http.StatusForbidden, "This license belongs to another account", `<option value="`+key+`" selected>`)
 	w.control(t, "buy", url.Values{"tier": {"9"}}).has(t, http.StatusNotFound, "Control page")
 	w.control(t, "buy", url.Values{"tier": {"x"}}).has(t, http.StatusBadRequest, "tier must be a number")
 	w.control(t, "burn", url.Values{"license": {key}}).has(t, http.StatusBadRequest, "There is no such act")
@@ -79,7 +78,7 @@ func TestControlRefuses(t *testing.T) {
 	}
 }
 
-// TestControlWithoutStandIn: with an account at Stripe there is no page of payments to lead to.
+// TestControlWithoutStandIn: with a Stripe account there is no link to the page of payments.
 func TestControlWithoutStandIn(t *testing.T) {
 	w := run(t, func(cfg *devserver.Config) {
 		cfg.App.Stripe.Key, cfg.App.Stripe.WebhookSecrets = "sk_test_1", []string{"whsec_1"}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -22,11 +23,11 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// notCopied are paths whose answer is about the process or the moment, or that need a
-// parameter of their own. Exports have the rows of the lists.
+// notCopied are paths with answers about the process or the moment, or that need a parameter.
+// Exports have the rows of the lists.
 var notCopied = regexp.MustCompile(`openapi\.json|/exports/|/settings$|/jobs$|/today$|/estimate$|/search$|/refunds/|/users/\{id\}/|/purchases/\{id\}|\{(run_id|redelivery_id|attempt_id)\}|/bulk/\{id\}|/endpoint$|/redeliver$|/event-kinds$|/partners/\{id\}$`)
 
-// used is when a secret was used last: the test itself uses them.
+// used matches the last use of a secret: the test itself uses them.
 var used = regexp.MustCompile(`"last_used_at":"[^"]*"`)
 
 // lists reads every list of both APIs from a service on a database, without its jobs.
@@ -62,7 +63,7 @@ func lists(t *testing.T, db, key string, card devserver.Card, license string) ma
 	return found
 }
 
-// lookUps are the paths of a description that can be asked for.
+// lookUps returns the paths of a description that can be requested.
 func lookUps(t *testing.T, file string) (paths []string) {
 	t.Helper()
 	text, err := os.ReadFile(file) //nolint:gosec // a file of the project
@@ -83,13 +84,14 @@ func lookUps(t *testing.T, file string) (paths []string) {
 	return slices.Sorted(slices.Values(paths))
 }
 
-// TestCopiedMarketplace: a marketplace that moves to the other database, and from there
-// to a third, answers every list of both APIs with the same bytes.
+// TestCopiedMarketplace: a marketplace that moves to the other database, and from there to a third,
+// answers every list of both APIs with the same bytes.
 func TestCopiedMarketplace(t *testing.T) {
 	dir, key := t.TempDir(), strings.Repeat("7a", 32)
 	first, second, third := filepath.Join(dir, "first.db"), sqldbtest.Empty(t), filepath.Join(dir, "third.db")
 	card, license := trade(t, first, key)
 	cfg := app.Defaults(app.Serve)
+	cfg.DrainDelay = new(time.Duration)
 	cfg.SecretKey, cfg.Log = key, config(first).App.Log
 	want := lists(t, first, key, card, license)
 	if !strings.Contains(want["/v2/licenses"], license) || !strings.Contains(want["/operator/v1/licenses/"+license+"/webhook-responses"], `"success":true`) {
@@ -115,8 +117,8 @@ func TestCopiedMarketplace(t *testing.T) {
 	}
 }
 
-// trade seeds a marketplace, and sells, activates, holds and refunds licenses. It returns
-// the key of one that was activated.
+// trade seeds a marketplace, and sells, activates, holds and refunds licenses. It returns the key
+// of an activated one.
 func trade(t *testing.T, db, key string) (devserver.Card, string) {
 	t.Helper()
 	taken := make(chan struct{}, 100)
@@ -164,7 +166,7 @@ func trade(t *testing.T, db, key string) (devserver.Card, string) {
 	for range events {
 		<-taken
 	}
-	stop() // what was taken is recorded before it ends
+	stop() // uses are recorded before it ends
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,9 @@
-// Package devserver is `claviger dev`: the whole service on a developer's own
-// machine, seeded with a partner and users, and able to reach targets that the real
-// service refuses. It owns the seed data, the table dev_seeds, the line that prints the
-// credentials, the short lines that tell what happens, the control page with its clock
-// and faults, the mail catcher, a stand-in for Stripe, a sample application of the
-// partner, and the gallery of page parts. It creates everything through the domain
-// packages, and the sample uses HTTP, so that a developer sees what production does.
+// Package devserver is `claviger dev`: the whole service on a developer's machine, seeded with a
+// partner and users. It may call targets that the real service refuses. It owns the seed data, the
+// table dev_seeds, the card with the credentials, the short log lines, the control page with its
+// clock and faults, the mail catcher, a fake Stripe, a sample application of the partner, and the
+// gallery of page parts. It creates everything through the domain packages, and the sample uses
+// HTTP, so it behaves like production.
 package devserver
 
 import (
@@ -29,24 +28,23 @@ import (
 // Config is the configuration of `dev`.
 type Config struct {
 	App      app.Config // of mode app.Dev; without a DB the data is temporary
-	Webhook  string     // the partner's webhook URL; "" leaves what is stored, or the sample's
+	Webhook  string     // the partner's webhook URL; "": the stored one, or the sample's
 	Redirect string     // the partner's redirect URL; likewise
 
-	// Prepare may change the services before anything is seeded, as tests do that want to
-	// wait for no password; nil: nothing is.
+	// Prepare, if not nil, may change the services before seeding, for example for cheap passwords
+	// in tests.
 	Prepare func(*app.Services)
 
-	// Lines is where short lines tell what happens, if App.LogFormat is app.Short and App.Log
-	// is not set; Color has failures stand out in them.
+	// Lines receives short log lines if App.LogFormat is app.Short and App.Log is not set. Color
+	// highlights failures.
 	Lines io.Writer
 	Color bool
 
-	// SingleKey says whether the partner's API key is its webhook secret too; nil
-	// leaves what is stored.
+	// SingleKey makes the partner's API key its webhook secret, too; nil leaves the stored value.
 	SingleKey *bool
 }
 
-// Server is the seeded service. It listens, and serves once it runs.
+// Server is the seeded service. It listens, and serves after Run.
 type Server struct {
 	app     *app.App
 	events  *activity
@@ -55,13 +53,13 @@ type Server struct {
 	faults  *faults
 	catcher *catcher
 	sample  *sample
-	stripe  *standIn // nil: an account at Stripe takes the payments
+	stripe  *standIn // nil: a Stripe account takes the payments
 	card    Card
 	notes   []string
 	temp    string // the folder to remove at the end; "" if the data stays
 }
 
-// New opens or creates the data, seeds what is missing and listens.
+// New opens or creates the data, seeds missing parts and listens.
 func New(ctx context.Context, cfg Config) (*Server, error) {
 	if err := cfg.Valid(); err != nil {
 		return nil, err
@@ -81,7 +79,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	return e, nil
 }
 
-// logger is the log of the service, of which e stores the newest events.
+// logger returns the log of the service; e stores its newest events.
 func (e *Server) logger(cfg Config) *slog.Logger {
 	h := &handler{activity: e.events}
 	switch {
@@ -95,8 +93,7 @@ func (e *Server) logger(cfg Config) *slog.Logger {
 	return slog.New(h)
 }
 
-// Valid refuses URLs that no profile would accept; New does so too, before it creates
-// anything.
+// Valid refuses URLs that no profile would accept. New calls it, too, before it creates anything.
 func (c Config) Valid() error {
 	for _, u := range []struct{ flag, value string }{{"--webhook", c.Webhook}, {"--redirect", c.Redirect}} {
 		if u.value == "" {
@@ -109,8 +106,8 @@ func (c Config) Valid() error {
 	return nil
 }
 
-// open builds the service on its data. The secret key is derived from the seed too, so
-// that copying the file copies everything.
+// open builds the service on its data. The secret key is also derived from the seed, so that a copy
+// of the file is complete.
 func (e *Server) open(ctx context.Context, cfg Config) error {
 	db, err := app.OpenMigrated(ctx, cfg.App)
 	if err != nil {
@@ -142,13 +139,12 @@ func (e *Server) open(ctx context.Context, cfg Config) error {
 		cfg.Prepare(e.app.Services())
 	}
 	if err := e.seed(ctx, s, cfg); err != nil {
-		return errors.Join(err, e.app.Close()) //nolint:contextcheck // what runs is stopped whatever ended ctx
+		return errors.Join(err, e.app.Close()) //nolint:contextcheck // must stop, however ctx ended
 	}
 	return nil
 }
 
-// addDevPages adds the pages that only dev has. They learn the URL of the service and its
-// partner later, when those are known.
+// addDevPages adds the pages of dev. They get the URL of the service and its partner later.
 func (e *Server) addDevPages(ctx context.Context, cfg *app.Config, db *sqldb.DB, s seed) error {
 	pages, err := ui.New(files, nil, "templates/*.html")
 	if err != nil {
@@ -159,32 +155,51 @@ func (e *Server) addDevPages(ctx context.Context, cfg *app.Config, db *sqldb.DB,
 	pages.Home = samplePath + "/"
 	e.catcher = &catcher{pages: &mails, db: db}
 	e.events.knowMails(e.catcher.about)
-	e.sample = &sample{pages: pages, client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
+	e.sample = &sample{
+		pages:  pages,
+		client: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}},
+	}
 	if e.clock, err = newClock(ctx, db, cfg.Log); err != nil {
 		return err
 	}
-	cfg.Now, cfg.SignNow, e.sample.now = e.clock.Now, app.Now, e.clock.Now
+	cfg.Now = e.clock.Now
+	cfg.SignNow = app.Now
+	e.sample.now = e.clock.Now
 	e.faults = newFaults(cfg.Log, e.clock.Now)
-	cfg.Wrap, e.sample.faults, e.catcher.faults = e.faults.wrap, e.faults, e.faults
-	if cfg.AllowPrivateTargets && cfg.EgressProxy == nil { // neither guard nor proxy is left out
+	cfg.Wrap = e.faults.wrap
+	e.sample.faults = e.faults
+	e.catcher.faults = e.faults
+	if cfg.AllowPrivateTargets && cfg.EgressProxy == nil { // guard and proxy stay in place
 		cfg.Dial = e.faults.dial
 	}
 	e.control = &control{pages: &mails, events: e.events, clock: e.clock, faults: e.faults}
-	cfg.TestMoney, cfg.Catcher, cfg.Mailbox = true, e.catcher, mailPath+"/"
-	// It listens on the developer's own machine, whose browser visits other pages too.
+	cfg.TestMoney = true
+	cfg.Catcher = e.catcher
+	cfg.Mailbox = mailPath + "/"
+	// It listens on the developer's machine, and the browser there visits other pages, too.
 	cfg.OwnHosts = true
-	cfg.Extra = slices.Concat(e.control.routes(), e.clock.routes(&mails), e.faults.routes(&mails), e.catcher.routes(), e.sample.routes(), galleryRoutes(&mails))
+	cfg.Extra = slices.Concat(
+		e.control.routes(),
+		e.clock.routes(&mails),
+		e.faults.routes(&mails),
+		e.catcher.routes(),
+		e.sample.routes(),
+		galleryRoutes(&mails),
+	)
 	return e.addStripe(ctx, cfg, db, s, *pages)
 }
 
-// seed creates what is missing, fills in the card and configures the sample.
+// seed creates missing data, fills in the card and configures the sample.
 func (e *Server) seed(ctx context.Context, s seed, cfg Config) error {
-	services, url := e.app.Services(), e.app.URL()
+	services := e.app.Services()
+	url := e.app.URL()
 	p, err := s.seedData(ctx, services, cfg, url)
 	if err != nil {
 		return fmt.Errorf("seed the data: %w", err)
 	}
-	e.sample.url, e.sample.name, e.sample.pages.Brand, e.sample.credentials = url, p.Name, p.Name, s.credentials(p.SingleKey)
+	e.sample.url, e.sample.name, e.sample.pages.Brand, e.sample.credentials = url, p.Name, p.Name, s.credentials(
+		p.SingleKey,
+	)
 	e.sample.secrets = func(ctx context.Context) ([]string, error) { return services.Partners.WebhookSecrets(ctx, p.ID) }
 	e.card = s.card(url, p)
 	if e.stripe != nil {
@@ -199,13 +214,13 @@ func (e *Server) seed(ctx context.Context, s seed, cfg Config) error {
 	return err
 }
 
-// Card is what a developer needs to know, with the credentials.
+// Card returns the facts for a developer, with the credentials.
 func (e *Server) Card() Card { return e.card }
 
-// Addr is where it listens, with the port that it got.
+// Addr returns the listening address with its actual port.
 func (e *Server) Addr() string { return e.app.Addr() }
 
-// Notes says what on the card is outdated, such as a key that was rotated.
+// Notes lists outdated entries of the card, such as a rotated key.
 func (e *Server) Notes() []string { return e.notes }
 
 // Temporary reports whether the data is removed at the end.
@@ -220,7 +235,7 @@ func (e *Server) Run(ctx context.Context) error {
 	return errors.Join(e.app.Run(ctx), e.remove())
 }
 
-// Close releases what New opened, for a server that is not run.
+// Close releases the resources of New, for a server that is not run.
 func (e *Server) Close() error {
 	return errors.Join(e.app.Close(), e.remove())
 }

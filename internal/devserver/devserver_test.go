@@ -23,16 +23,16 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// config is that of a server for one test.
+// config returns the configuration of a server for one test.
 func config(db string) devserver.Config {
 	cfg := app.Defaults(app.Dev)
 	cfg.Addr, cfg.DB = "127.0.0.1:0", db
-	cfg.PublicURL = "http://dev.example" // the same at every start, as the port is not
+	cfg.PublicURL = "http://dev.example" // constant, unlike the port
 	cfg.Log = slog.New(slog.DiscardHandler)
 	return devserver.Config{App: cfg, Prepare: func(s *app.Services) { apptest.Cheapen(s, db, 2048) }}
 }
 
-// once makes a server, closes it and returns what it told.
+// once creates a server, closes it and returns its card and notes.
 func once(t *testing.T, cfg devserver.Config) (devserver.Card, []string) {
 	t.Helper()
 	e, err := devserver.New(t.Context(), cfg)
@@ -47,19 +47,18 @@ func once(t *testing.T, cfg devserver.Config) (devserver.Card, []string) {
 	return card, e.Notes()
 }
 
-// services opens the services of a dev database, as somebody would who changes it
-// between two starts.
-func services(t *testing.T, db string) (*sqldb.DB, *partner.Registry, *account.Book) {
+// services opens the services of a dev database, to change it between two starts.
+func services(t *testing.T, db string) (*sqldb.DB, *partner.Store, *account.Store) {
 	t.Helper()
 	opened := sqldbtest.OpenWith(t, db, sqldb.Options{})
 	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return opened, &partner.Registry{DB: opened, Sealer: box, Now: app.Now}, &account.Book{DB: opened, Now: app.Now}
+	return opened, &partner.Store{DB: opened, Sealer: box, Now: app.Now}, &account.Store{DB: opened, Now: app.Now}
 }
 
-// TestSeed signs in with what the card says.
+// TestSeed signs in with the credentials of the card.
 func TestSeed(t *testing.T) {
 	db := sqldbtest.URL(t)
 	card, notes := once(t, config(db))
@@ -96,11 +95,11 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// TestSeededPasswords: derived ones are hashed at no cost, so that a start does not wait
-// for it; those that somebody chooses cost what they do elsewhere.
+// TestSeededPasswords: derived passwords are hashed cheaply, for a fast start. Chosen ones cost the
+// same as elsewhere.
 func TestSeededPasswords(t *testing.T) {
 	cfg := config(sqldbtest.URL(t))
-	var accounts *account.Book
+	var accounts *account.Store
 	cfg.Prepare = func(s *app.Services) { accounts = s.Accounts }
 	once(t, cfg)
 	db, _, _ := services(t, cfg.App.DB)
@@ -118,8 +117,7 @@ func TestSeededPasswords(t *testing.T) {
 	}
 }
 
-// TestSeedsDiffer: two databases have nothing in common, one has every secret
-// only once.
+// TestSeedsDiffer: two databases share no secret, and each secret is unique.
 func TestSeedsDiffer(t *testing.T) {
 	one, _ := once(t, config(sqldbtest.URL(t)))
 	two, _ := once(t, config(sqldbtest.URL(t)))
@@ -137,8 +135,7 @@ func TestSeedsDiffer(t *testing.T) {
 	}
 }
 
-// TestSecondStart: the second start prints the same and leaves alone what was
-// changed or deleted in between.
+// TestSecondStart: the second start prints the same and leaves changed or deleted data alone.
 func TestSecondStart(t *testing.T) {
 	db := sqldbtest.URL(t)
 	first, _ := once(t, config(db))
@@ -169,14 +166,13 @@ func auditSize(t *testing.T, db *sqldb.DB) int {
 	return len(entries)
 }
 
-// TestInterruptedSeed: a first start that was cut off before it was through goes on from
-// where it was.
+// TestInterruptedSeed: an interrupted first start is completed by the next.
 func TestInterruptedSeed(t *testing.T) {
 	db := sqldbtest.URL(t)
 	first, _ := once(t, config(db))
 	opened, partners, accounts := services(t, db)
 	err := opened.Write(t.Context(), func(tx *sqldb.Tx) error {
-		tx.Queue(`DELETE FROM dev_seeds WHERE id = 2`) // as if it had not come to the end
+		tx.Queue(`DELETE FROM dev_seeds WHERE id = 2`) // as if interrupted before the end
 		return nil
 	})
 	if err != nil {
@@ -199,7 +195,7 @@ func TestInterruptedSeed(t *testing.T) {
 	}
 }
 
-// TestRotated: what was rotated is said not to be what the card shows.
+// TestRotated: the notes name rotated secrets as different from the card.
 func TestRotated(t *testing.T) {
 	db := sqldbtest.URL(t)
 	card, _ := once(t, config(db))
@@ -231,7 +227,7 @@ func TestRotated(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	foreign := sqldbtest.URL(t)
 	opened, partners, _ := services(t, foreign)
-	book := &profile.Book{DB: opened, Partners: partners, Now: app.Now}
+	book := &profile.Store{DB: opened, Partners: partners, Now: app.Now}
 	if _, _, _, err := book.Enrol(t.Context(), audit.System("test"), partner.Draft{Name: "Real"}, profile.URLs{}, false, partner.Credentials{}); err != nil {
 		t.Fatal(err)
 	}

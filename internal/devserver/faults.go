@@ -17,10 +17,10 @@ import (
 	"claviger/internal/wire"
 )
 
-// faultsPath is where faults are read and switched.
+// faultsPath is the path to read and switch faults.
 const faultsPath = controlPath + "/faults"
 
-// kindOfFault is something that goes wrong on demand.
+// kindOfFault is a fault that can be turned on.
 type kindOfFault struct{ Name, Label, Text string }
 
 // The names of faults.
@@ -34,33 +34,45 @@ const (
 	fewRequests    = "rate-limit"
 )
 
-// kindsOfFaults are all of them, in the order of the page.
+// kindsOfFaults are all faults, in the order of the page.
 var kindsOfFaults = []kindOfFault{
-	{slowAnswers, "Answer slowly", "Each call of the partner's API and of the OAuth endpoints is answered after 3 seconds."},
+	{
+		slowAnswers,
+		"Answer slowly",
+		"Each call of the partner's API and of the OAuth endpoints is answered after 3 seconds.",
+	},
 	{droppedHook, "Drop webhooks", "The first attempt of each webhook is lost on its way. The next attempt arrives."},
 	{doubledHook, "Duplicate webhooks", "Each webhook arrives twice, with the same id."},
-	{reorderedHook, "Reorder webhooks", "Each webhook waits for the next one and arrives after it, as behind a queue that accepts it first."},
-	{wrongSignature, "Wrong signatures", "The signatures of webhooks are those of somebody without the secret. Your application should answer 401."},
+	{
+		reorderedHook,
+		"Reorder webhooks",
+		"Each webhook waits for the next one and arrives after it, as behind a queue that accepts it first.",
+	},
+	{
+		wrongSignature,
+		"Wrong signatures",
+		"The signatures of webhooks are made without the secret. Your application should answer 401.",
+	},
 	{expiredTokens, "Expired tokens", "Access tokens have expired, unless a refresh gave them."},
 	{fewRequests, "20 requests a minute", "More calls of the partner's API are answered 429 with Retry-After."},
 }
 
-// faults is what goes wrong on demand, between the service and the partner's application:
-// the service itself knows nothing of it.
+// faults injects faults between the service and the partner's application. The service itself does
+// not know about them.
 type faults struct {
 	log       *slog.Logger
 	now       func() time.Time
 	direct    net.Dialer
 	forwarder http.Client
-	plain     func(context.Context) bool // whether webhooks go to a URL without TLS; set when the partner is known
+	plain     func(context.Context) bool // webhooks go to a URL without TLS; set when the partner is known
 
 	mu      sync.Mutex
 	on      map[string]bool
 	limit   *wire.Limiter
-	fresh   map[string]bool // access tokens that a refresh gave while they expire
-	held    *http.Request   // a webhook that waits for the next one
-	conns   []net.Conn      // made directly, which must not be reused when faults are on
-	relay   *http.Server    // nil until the first fault of webhooks
+	fresh   map[string]bool // access tokens from refreshes during that fault
+	held    *http.Request   // a webhook waiting for the next one
+	conns   []net.Conn      // direct ones, which must not be reused with faults
+	relay   *http.Server    // nil until the first webhook fault
 	relayAt string
 }
 
@@ -74,21 +86,21 @@ func newFaults(log *slog.Logger, now func() time.Time) *faults {
 	}
 }
 
-// is reports whether a fault is on.
+// is reports whether a fault is active.
 func (f *faults) is(name string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.on[name]
 }
 
-// active lists those that are on.
+// active lists the active faults.
 func (f *faults) active() []kindOfFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(kindsOfFaults), func(k kindOfFault) bool { return !f.on[k.Name] })
 }
 
-// banner names those that are on, for the pages beside the control page; "" if none is.
+// banner names the active faults for the other pages, or returns "".
 func (f *faults) banner() string {
 	var labels []string
 	for _, k := range f.active() {
@@ -97,7 +109,7 @@ func (f *faults) banner() string {
 	return strings.Join(labels, ", ")
 }
 
-// set switches on exactly those faults.
+// set activates exactly these faults.
 func (f *faults) set(names []string) error {
 	all := FaultNames()
 	for _, name := range names {
@@ -111,16 +123,19 @@ func (f *faults) set(names []string) error {
 	}
 	f.mu.Lock()
 	held := f.held
-	f.on, f.fresh, f.held = map[string]bool{}, map[string]bool{}, nil
+	f.on = map[string]bool{}
+	f.fresh = map[string]bool{}
+	f.held = nil
 	for _, name := range names {
 		f.on[name] = true
 	}
 	if f.on[reorderedHook] {
-		f.held, held = held, nil
+		f.held = held
+		held = nil
 	}
 	f.limit = &wire.Limiter{PerMinute: 20, Now: f.now}
 	for _, c := range f.conns {
-		_ = c.Close() // the service sends what it repeats over a new one
+		_ = c.Close() // the service repeats the request over a new one
 	}
 	f.conns = nil
 	f.mu.Unlock()
@@ -135,7 +150,7 @@ func (f *faults) set(names []string) error {
 	return nil
 }
 
-// FaultNames are the faults that a developer can switch on.
+// FaultNames lists the available faults.
 func FaultNames() []string {
 	var names []string
 	for _, k := range kindsOfFaults {
@@ -144,12 +159,12 @@ func FaultNames() []string {
 	return names
 }
 
-// faultsAnswer is which faults are on, as programs read it; claviger dev fault does.
+// faultsAnswer has the active faults for programs, such as claviger dev fault.
 type faultsAnswer struct {
 	On []string `json:"on"`
 }
 
-func (f *faults) read(w http.ResponseWriter, _ *http.Request) error {
+func (f *faults) showFaults(w http.ResponseWriter, _ *http.Request) error {
 	on := []string{}
 	for _, k := range f.active() {
 		on = append(on, k.Name)
@@ -157,7 +172,7 @@ func (f *faults) read(w http.ResponseWriter, _ *http.Request) error {
 	return wire.JSON(w, http.StatusOK, faultsAnswer{on})
 }
 
-// change switches faults as a form says: those that it names, or none.
+// change turns on the faults that a form names, and turns off the others.
 func (f *faults) change(w http.ResponseWriter, r *http.Request) error {
 	err := f.set(wanted(r.PostForm))
 	program := strings.Contains(r.Header.Get("Accept"), "application/json")
@@ -168,15 +183,18 @@ func (f *faults) change(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	case program:
-		return f.read(w, r)
+		return f.showFaults(w, r)
 	}
 	ui.SeeOther(w, r, controlPath+"/")
 	return nil
 }
 
-// wanted are the faults that a form names: as values of fault, or by boxes that are ticked.
+// wanted returns the faults that a form names, as values of fault or as ticked boxes.
 func wanted(form url.Values) []string {
-	names := slices.DeleteFunc(slices.Clone(form["fault"]), func(name string) bool { return name == "" || name == "off" })
+	names := slices.DeleteFunc(
+		slices.Clone(form["fault"]),
+		func(name string) bool { return name == "" || name == "off" },
+	)
 	for box := range form {
 		if name, ok := strings.CutPrefix(box, "fault-"); ok {
 			names = append(names, name)
@@ -187,5 +205,5 @@ func wanted(form url.Values) []string {
 }
 
 func (f *faults) routes(pages *ui.Pages) []wire.Route {
-	return []wire.Route{wire.Public(http.MethodGet, faultsPath, f.read), formRoute(pages, faultsPath, f.change)}
+	return []wire.Route{wire.Public(http.MethodGet, faultsPath, f.showFaults), formRoute(pages, faultsPath, f.change)}
 }

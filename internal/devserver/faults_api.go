@@ -12,11 +12,11 @@ import (
 	"claviger/internal/wire"
 )
 
-// slowness is how much later calls are answered: later than most clients are used to, and
-// sooner than they give up.
+// slowness is the delay of answers: slower than most clients expect, and faster than their
+// timeouts.
 const slowness = 3 * time.Second
 
-// wrap puts the faults before the API of partners.
+// wrap applies the faults to the API of partners.
 func (f *faults) wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path := strings.TrimSuffix(r.URL.Path, "/")
@@ -47,8 +47,8 @@ func (f *faults) wrap(next http.Handler) http.Handler {
 	})
 }
 
-// limited counts a call. It answers one too many, and returns nil; else it returns a writer
-// with the headers that say what is left.
+// limited counts a call. If it is one too many, limited answers it and returns nil. Otherwise it
+// returns a writer that adds the quota headers.
 func (f *faults) limited(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
 	f.mu.Lock()
 	limit := f.limit
@@ -58,14 +58,19 @@ func (f *faults) limited(w http.ResponseWriter, r *http.Request) http.ResponseWr
 		return &quotaWriter{ResponseWriter: w, quota: quota}
 	}
 	quota.Header(w.Header())
-	refused := fault.New(fault.Throttled, wire.CodeRateLimited, "Too many requests: %d a minute are allowed. Wait as long as Retry-After says.", quota.Limit)
+	refused := fault.New(
+		fault.Throttled,
+		wire.CodeRateLimited,
+		"Too many requests: %d a minute are allowed. Wait as long as Retry-After says.",
+		quota.Limit,
+	)
 	refused.After = quota.After
 	wire.Fail(w, r, refused)
 	return nil
 }
 
-// quotaWriter sets the headers of a quota as late as it can: the service, which has no limit,
-// removes them.
+// quotaWriter sets the quota headers as late as possible: the service, which has no limit, removes
+// them.
 type quotaWriter struct {
 	http.ResponseWriter
 	quota wire.Quota
@@ -79,7 +84,7 @@ func (w *quotaWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write begins the answer if nobody did.
+// Write begins the answer if necessary.
 func (w *quotaWriter) Write(b []byte) (int, error) {
 	if !w.begun {
 		w.WriteHeader(http.StatusOK)
@@ -93,14 +98,14 @@ func (w *quotaWriter) Written() bool { return w.begun }
 // Unwrap lets http.ResponseController reach the connection.
 func (w *quotaWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// buffered is an answer that is looked at before it is sent.
+// buffered is an answer that is inspected before it is sent.
 type buffered struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-// Header is that of the answer to come.
+// Header returns the header of the answer.
 func (b *buffered) Header() http.Header { return b.header }
 
 // Write adds to the body.
@@ -114,22 +119,22 @@ func (b *buffered) Written() bool { return b.status != 0 || b.body.Len() > 0 }
 
 func (b *buffered) ok() bool { return b.status == 0 || b.status == http.StatusOK }
 
-// answerOf is what next answers.
+// answerOf returns the answer of next.
 func answerOf(r *http.Request, next http.Handler, w http.ResponseWriter) *buffered {
 	b := &buffered{header: w.Header()}
 	next.ServeHTTP(b, r)
 	return b
 }
 
-// send sends the answer as it is.
+// send sends the answer unchanged.
 func (b *buffered) send(w http.ResponseWriter) {
 	if b.status != 0 {
 		w.WriteHeader(b.status)
 	}
-	_, _ = b.body.WriteTo(w) // a client that left reads nothing
+	_, _ = b.body.WriteTo(w) // the client may have left
 }
 
-// watchRefresh notes the access token that a refresh gives: it has not expired.
+// watchRefresh records the access token of a refresh: it has not expired.
 func (f *faults) watchRefresh(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	if !f.is(expiredTokens) {
 		next.ServeHTTP(w, r)
@@ -154,7 +159,7 @@ func (f *faults) watchRefresh(w http.ResponseWriter, r *http.Request, next http.
 	b.send(w)
 }
 
-// expire refuses a token that would have been accepted, in the words of the service.
+// expire refuses a valid token, in the words of the service.
 func (f *faults) expire(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	token := r.URL.Query().Get("access_token")
 	if bearer, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
@@ -174,10 +179,10 @@ func (f *faults) expire(w http.ResponseWriter, r *http.Request, next http.Handle
 	}
 	expired := fault.New(fault.Unknown, codeExpiredToken, "The access token has expired. Get a new one by a refresh.")
 	wire.RequestLogOf(r.Context()).Err = expired
-	_ = wire.JSON(w, http.StatusUnauthorized, oauthRefusal{expired.Code, expired.Text}) // a client that left reads nothing
+	_ = wire.JSON(w, http.StatusUnauthorized, oauthRefusal{expired.Code, expired.Text}) // the client may have left
 }
 
-// oauthRefusal is how OAuth says no.
+// oauthRefusal is an OAuth error.
 type oauthRefusal struct {
 	Error       string `json:"error"`
 	Description string `json:"error_description"`

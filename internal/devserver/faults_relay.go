@@ -23,9 +23,8 @@ const (
 // hookFaults are the faults of webhooks.
 var hookFaults = []string{droppedHook, doubledHook, reorderedHook, wrongSignature}
 
-// dial is how the service reaches the partner's application: directly, or through the relay
-// while webhooks are to go wrong. TLS cannot be relayed: the partner's URL must begin with
-// http://.
+// dial connects the service to the partner's application: directly, or through the relay while
+// webhook faults are active. TLS cannot be relayed: the partner's URL must begin with http://.
 func (f *faults) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	f.mu.Lock()
 	wrong := slices.ContainsFunc(hookFaults, func(name string) bool { return f.on[name] })
@@ -46,7 +45,7 @@ func (f *faults) dial(ctx context.Context, network, address string) (net.Conn, e
 	return c, err
 }
 
-// startRelay starts the relay unless it runs, and returns where it listens.
+// startRelay starts the relay unless it runs, and returns its address.
 func (f *faults) startRelay(ctx context.Context) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,8 +56,12 @@ func (f *faults) startRelay(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("listen for webhooks that go wrong: %w", err)
 	}
-	f.relay = &http.Server{Handler: http.HandlerFunc(f.relayOne), ReadHeaderTimeout: forwardTimeout, ReadTimeout: forwardTimeout}
-	f.relay.SetKeepAlivesEnabled(false) // so that nothing goes through it when faults are off
+	f.relay = &http.Server{
+		Handler:           http.HandlerFunc(f.relayOne),
+		ReadHeaderTimeout: forwardTimeout,
+		ReadTimeout:       forwardTimeout,
+	}
+	f.relay.SetKeepAlivesEnabled(false) // so that it is unused without faults
 	f.relayAt = l.Addr().String()
 	go func(s *http.Server) { _ = s.Serve(l) }(f.relay) // ends with close
 	return f.relayAt, nil
@@ -73,13 +76,13 @@ func (f *faults) close() {
 	}
 }
 
-// relayOne has a request of the service go wrong, if it is a webhook.
+// relayOne applies the faults to a request of the service, if it is a webhook.
 func (f *faults) relayOne(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRelayed))
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	out := outgoing(context.WithoutCancel(r.Context()), r, body) // it may go on when the service has its answer
+	out := outgoing(context.WithoutCancel(r.Context()), r, body) // it may outlast the answer to the service
 	if r.Method != http.MethodPost {
 		f.answer(w, out)
 		return
@@ -92,7 +95,7 @@ func (f *faults) relayOne(w http.ResponseWriter, r *http.Request) {
 	}
 	if f.is(reorderedHook) && f.hold(out) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, `{"success":true}`) // as a queue before the application does
+		_, _ = io.WriteString(w, `{"success":true}`) // like a queue in front of the application
 		return
 	}
 	if f.is(doubledHook) {
@@ -108,7 +111,7 @@ func (f *faults) relayOne(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hold has a webhook wait for the next one. It reports false if one waits already.
+// hold makes a webhook wait for the next one. It returns false if one is already waiting.
 func (f *faults) hold(r *http.Request) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -119,27 +122,30 @@ func (f *faults) hold(r *http.Request) bool {
 	return true
 }
 
-// outgoing is the request as it goes on.
+// outgoing returns the forwarded request.
 func outgoing(ctx context.Context, r *http.Request, body []byte) *http.Request {
 	out := r.Clone(ctx)
-	out.URL.Scheme, out.URL.Host, out.RequestURI = "http", r.Host, ""
+	out.URL.Scheme = "http"
+	out.URL.Host = r.Host
+	out.RequestURI = ""
 	return withBody(out, body)
 }
 
 func withBody(r *http.Request, body []byte) *http.Request {
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.ContentLength = int64(len(body))
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	return r
 }
 
-// clone is a request that can be sent beside the first.
+// clone returns a second request that can be sent, too.
 func clone(r *http.Request) *http.Request {
 	c := r.Clone(r.Context())
 	c.Body, _ = r.GetBody() // which does not fail
 	return c
 }
 
-// pass sends a request on whose answer nobody waits for.
+// pass forwards a request and ignores its answer.
 func (f *faults) pass(r *http.Request) {
 	resp, err := f.forwarder.Do(r)
 	if err != nil {
@@ -150,7 +156,7 @@ func (f *faults) pass(r *http.Request) {
 	_ = resp.Body.Close() // nothing was written
 }
 
-// answer sends a request on and answers what the application does.
+// answer forwards a request and returns the application's answer.
 func (f *faults) answer(w http.ResponseWriter, r *http.Request) {
 	resp, err := f.forwarder.Do(r)
 	if err != nil {

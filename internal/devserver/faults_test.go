@@ -18,7 +18,7 @@ import (
 	claviger "claviger/sdk/go"
 )
 
-// received is a webhook that an application got.
+// received is a webhook that an application received.
 type received struct {
 	Event  string `json:"event"`
 	ID     string `json:"-"`
@@ -69,10 +69,10 @@ func (a *application) knows(w *harness) {
 	a.secret = w.Partner.WebhookSecret
 }
 
-// wait waits until as many webhooks arrived, and returns their events.
+// wait waits until n webhooks have arrived, and returns their events.
 func (a *application) wait(t *testing.T, n int) []received {
 	t.Helper()
-	for end := time.After(time.Minute); ; { // only a test that fails waits as long
+	for end := time.After(time.Minute); ; { // only a failing test waits this long
 		a.mu.Lock()
 		list := append([]received{}, a.list...)
 		a.mu.Unlock()
@@ -87,7 +87,7 @@ func (a *application) wait(t *testing.T, n int) []received {
 	}
 }
 
-// runFaulty starts a server with faults on, whose partner has the application.
+// runFaulty starts a server with active faults; its partner has the application.
 func runFaulty(t *testing.T, lines *terminal, names ...string) (*harness, *application) {
 	t.Helper()
 	a := newApplication(t)
@@ -107,8 +107,8 @@ func events(list []received) []string {
 	return all
 }
 
-// TestFaultsOfWebhooks: each fault reaches the application as it says, and ends when it is
-// switched off.
+// TestFaultsOfWebhooks: each fault reaches the application as described, and ends when it is turned
+// off.
 func TestFaultsOfWebhooks(t *testing.T) {
 	t.Run("none", func(t *testing.T) {
 		a, lines := newApplication(t), newTerminal()
@@ -165,14 +165,14 @@ func TestFaultsOfWebhooks(t *testing.T) {
 	})
 }
 
-// TestFaultsReachOpenConnections: a connection that was opened before faults were switched on
-// does not lead past them.
+// TestFaultsReachOpenConnections: faults also apply to connections opened before they were turned
+// on.
 func TestFaultsReachOpenConnections(t *testing.T) {
 	a, lines := newApplication(t), newTerminal()
 	w := run(t, lines.short, func(cfg *devserver.Config) { cfg.Webhook = a.URL })
 	a.knows(w)
 	key := w.control(t, "buy", url.Values{"tier": {"1"}}).url.Query().Get("license")
-	lines.waitFor(t, at+`webhook purchase → 200 .*`) // a request under way would be cut off, and sent again
+	lines.waitFor(t, at+`webhook purchase → 200 .*`) // otherwise a running request would be cut off and sent again
 	w.submit(t, "/dev/faults", url.Values{"fault": {"duplicate"}})
 	w.control(t, "redeem", url.Values{"license": {key}})
 	if diff := cmp.Diff([]string{"purchase", "activate", "activate"}, events(a.wait(t, 3))); diff != "" {
@@ -180,7 +180,7 @@ func TestFaultsReachOpenConnections(t *testing.T) {
 	}
 }
 
-// TestFaultsOfTheAPI: calls are refused as the service refuses them, in its words.
+// TestFaultsOfTheAPI: calls are refused like by the service, in its words.
 func TestFaultsOfTheAPI(t *testing.T) {
 	w := run(t)
 	key := http.Header{"Authorization": {"Bearer " + w.Partner.APIKey}}
@@ -224,7 +224,7 @@ func TestFaultsOfTheAPI(t *testing.T) {
 	})
 }
 
-// header is one of the headers with which a call of the partner is answered.
+// header returns a header of the answer to a partner's call.
 func (w *harness) header(t *testing.T, path, name string) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.BaseURL+path, http.NoBody)
@@ -240,8 +240,8 @@ func (w *harness) header(t *testing.T, path, name string) string {
 	return resp.Header.Get(name)
 }
 
-// TestFaultsForm: unknown faults are refused with the names that there are, other sites'
-// forms always, and programs get JSON.
+// TestFaultsForm: unknown faults are refused with a list of the known ones, forms of other sites
+// always, and programs get JSON.
 func TestFaultsForm(t *testing.T) {
 	w := run(t)
 	asJSON := http.Header{"Accept": {"application/json"}}
@@ -258,7 +258,7 @@ func TestFaultsForm(t *testing.T) {
 	w.open(t, "/dev/faults").has(t, 200, `{"on":[]}`)
 }
 
-// TestFaultsBanner: the pages of dev say that faults are on, those of the marketplace do not.
+// TestFaultsBanner: the pages of dev show active faults, those of the marketplace do not.
 func TestFaultsBanner(t *testing.T) {
 	lines := newTerminal()
 	w := run(t, lines.short)

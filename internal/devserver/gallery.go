@@ -9,7 +9,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// galleryPath shows every part that pages are made of, for people who build pages.
+// galleryPath shows every page part, for people who build pages.
 const galleryPath = "/dev/gallery"
 
 // gallery is the data of that page. The numbers are made up.
@@ -37,7 +37,11 @@ func galleryRoutes(pages *ui.Pages) []wire.Route {
 	return []wire.Route{pageRoute(pages, galleryPath, func(w http.ResponseWriter, r *http.Request) error {
 		return pages.Render(w, r, "gallery", ui.View{
 			Title: "Gallery", Wide: true, NoIndex: true, Person: "ann@example.com", Data: newGallery(),
-			Menu: []ui.Item{{Label: "Overview", URL: galleryPath, Current: true}, {Label: "Deliveries", URL: galleryPath}, {Label: "Settings", URL: galleryPath}},
+			Menu: []ui.Item{
+				{Label: "Overview", URL: galleryPath, Current: true},
+				{Label: "Deliveries", URL: galleryPath},
+				{Label: "Settings", URL: galleryPath},
+			},
 		})
 	})}
 }
@@ -60,18 +64,33 @@ func newGallery() gallery {
 			{Label: "Settings", URL: galleryPath},
 		}},
 		Filters: ui.Filters{Label: "Filter deliveries", URL: galleryPath, Active: true, Fields: []ui.Field{
-			{Name: "filter-event", Label: "Event", Type: "select", Value: "", Options: []ui.Option{{Value: "", Label: "All"}, {Value: "activate", Label: "Activate"}}},
+			{Name: "filter-event", Label: "Event", Type: "select", Value: "", Options: []ui.Option{
+				{Value: "", Label: "All"}, {Value: "activate", Label: "Activate"},
+			}},
 			{Name: "filter-code", Label: "Status code", Value: "401"},
 			{Name: "filter-from", Label: "From", Type: "datetime-local"},
 		}},
-		Pager:     ui.Pager{Label: "Pages of deliveries", Showing: "51 to 100 of 12,447", Prev: galleryPath, Next: galleryPath},
+		Pager: ui.Pager{
+			Label: "Pages of deliveries", Showing: "51 to 100 of 12,447", Prev: galleryPath,
+			Next: galleryPath,
+		},
 		LastPager: ui.Pager{Label: "Pages of deliveries, at their end", Prev: galleryPath},
 		Timeline:  galleryTimeline(at),
-		Curl:      ui.Curl{What: "The same by API", URL: "https://market.example/v2/licenses", Query: []ui.Param{{Name: "status", Value: "active"}}},
-		Signed:    ui.Code{Label: "Signed text", Text: "msg_2x7Qk.1794837720." + `{"event":"purchase","license_key":"3f0c6a1e-9b7d-4c55-8a8e-2f9d1b7c4e60"}`},
-		Key:       "3f0c6a1e-9b7d-4c55-8a8e-2f9d1b7c4e60",
-		Form:      galleryForm(),
-		Badges:    []string{"active", "delivered", "inactive", "pending", "retrying", "paused", "deactivated", "failed", "refunded"},
+		Curl: ui.Curl{
+			What: "The same by API", URL: "https://market.example/v2/licenses",
+			Query: []ui.Param{{Name: "status", Value: "active"}},
+		},
+		Signed: ui.Code{
+			Label: "Signed text",
+			Text: "msg_2x7Qk.1794837720." +
+				`{"event":"purchase","license_key":"3f0c6a1e-9b7d-4c55-8a8e-2f9d1b7c4e60"}`,
+		},
+		Key:  "3f0c6a1e-9b7d-4c55-8a8e-2f9d1b7c4e60",
+		Form: galleryForm(),
+		Badges: []string{
+			"active", "delivered", "inactive", "pending", "retrying", "paused", "deactivated", "failed",
+			"refunded",
+		},
 	}
 	g.Sold, g.Latency = galleryCharts(at)
 	g.Nothing = ui.Chart{ID: "nothing", Title: "Refunds per day"}
@@ -81,7 +100,13 @@ func newGallery() gallery {
 
 func galleryTable(at time.Time) ui.Table {
 	t := ui.Table{ID: "deliveries", Caption: "Deliveries", Columns: []ui.Column{
-		{Label: "Event"}, {Label: "State"}, {Label: "License"}, {Label: "Answer"}, {Label: "Attempts", Number: true}, {Label: "Duration", Number: true}, {Label: "Time"},
+		{Label: "Event"},
+		{Label: "State"},
+		{Label: "License"},
+		{Label: "Answer"},
+		{Label: "Attempts", Number: true},
+		{Label: "Duration", Number: true},
+		{Label: "Time"},
 	}}
 	for i, c := range []struct{ event, state, key, answer, note, attempts, took string }{
 		{"purchase", "delivered", "…7c4e60", "200", "", "1", "48 ms"},
@@ -97,7 +122,9 @@ func galleryTable(at time.Time) ui.Table {
 			{Text: c.key, Code: true},
 			{Text: c.answer, Note: c.note},
 			{Text: c.attempts},
-			{Text: c.took, Acts: ui.Links(ui.RowLink{Label: "Send again", Of: c.event + " " + c.key, URL: galleryPath + "#" + id})},
+			{Text: c.took, Acts: ui.Links(
+				ui.RowLink{Label: "Send again", Of: c.event + " " + c.key, URL: galleryPath + "#" + id},
+			)},
 			{At: at.Add(-time.Duration(i) * 7 * time.Minute)},
 		}})
 	}
@@ -106,25 +133,42 @@ func galleryTable(at time.Time) ui.Table {
 
 func galleryTimeline(at time.Time) ui.Timeline {
 	return ui.Timeline{Label: "What happened to this license", Entries: []ui.TimelineEntry{
-		{At: at, Title: "Sent again", Status: "failed", Text: "Your server answered 401: it rejected the request as unauthorized."},
-		{At: at.Add(-9 * time.Minute), Title: "The webhook secret was rotated", Text: "By ann@example.com. The old secret works until 16 November, 13:53 UTC."},
-		{At: at.Add(-time.Hour), Title: "Activated", URL: galleryPath, Status: "active", Text: "The buyer connected the license to their account."},
+		{
+			At: at, Title: "Sent again", Status: "failed",
+			Text: "Your server answered 401: it rejected the request as unauthorized.",
+		},
+		{
+			At: at.Add(-9 * time.Minute), Title: "The webhook secret was rotated",
+			Text: "By ann@example.com. The old secret works until 16 November, 13:53 UTC.",
+		},
+		{
+			At: at.Add(-time.Hour), Title: "Activated", URL: galleryPath, Status: "active",
+			Text: "The buyer connected the license to their account.",
+		},
 		{At: at.Add(-2 * time.Hour), Title: "Sold", Status: "paid", Text: "Tier 2 for $119.00."},
 	}}
 }
 
 func galleryCharts(at time.Time) (sold, latency ui.Chart) {
-	sold = ui.Chart{ID: "sold", Title: "Licenses per day", Series: []ui.Series{{Name: "activated"}, {Name: "sold, not activated"}, {Name: "deactivated"}}}
-	latency = ui.Chart{ID: "latency", Title: "Time to answer", Lines: true, Unit: "ms", Series: []ui.Series{{Name: "p50"}, {Name: "p95"}}}
+	sold = ui.Chart{
+		ID: "sold", Title: "Licenses per day",
+		Series: []ui.Series{{Name: "activated"}, {Name: "sold, not activated"}, {Name: "deactivated"}},
+	}
+	latency = ui.Chart{
+		ID: "latency", Title: "Time to answer", Lines: true, Unit: "ms",
+		Series: []ui.Series{{Name: "p50"}, {Name: "p95"}},
+	}
 	const days = 30
 	for i := range days {
 		label := at.AddDate(0, 0, i-days+1).Format("2 Jan")
-		sold.Labels, latency.Labels = append(sold.Labels, label), append(latency.Labels, label)
+		sold.Labels = append(sold.Labels, label)
+		latency.Labels = append(latency.Labels, label)
 		wave := math.Sin(float64(i)*0.7) + 1.4
 		for k, size := range []float64{38, 16, 5} {
 			sold.Series[k].Values = append(sold.Series[k].Values, math.Round(wave*size))
 		}
-		p50, p95 := 40+wave*12, 120+wave*wave*70
+		p50 := 40 + wave*12
+		p95 := 120 + wave*wave*70
 		if i == 11 || i == 12 { // nothing was sent
 			p50, p95 = math.NaN(), math.NaN()
 		}
@@ -136,13 +180,27 @@ func galleryCharts(at time.Time) (sold, latency ui.Chart) {
 
 func galleryForm() ui.Form {
 	return ui.Form{Fields: []ui.Field{
-		{Name: "url", Label: "Webhook URL", Type: "url", Value: "http://shop.example/hook", Required: true, Error: "Use a URL that begins with https://."},
+		{
+			Name: "url", Label: "Webhook URL", Type: "url", Value: "http://shop.example/hook", Required: true,
+			Error: "Use a URL that begins with https://.",
+		},
 		{Name: "outcome", Label: "Outcome", Type: "select", Value: "failed", Required: true, Options: []ui.Option{
 			{Value: "", Label: "All"}, {Value: "delivered", Label: "Delivered"}, {Value: "failed", Label: "Failed"},
 		}},
-		{Name: "event", Label: "Event", Type: "select", Options: []ui.Option{{Value: "", Label: "All"}, {Value: "purchase", Label: "purchase"}}},
-		{Name: "body", Label: "Body", Type: "textarea", Rows: 5, Hint: "It is sent with test set to true.", Value: "{\n  \"event\": \"purchase\",\n  \"tier\": 2\n}"},
-		{Name: "strict", Label: "Refuse unknown members", Type: "checkbox", Checked: true, Hint: "A request with a member that we do not know answers 400."},
-		{Name: "agree", Label: "I have stored the new secret", Type: "checkbox", Required: true, Error: "Confirm that you have stored it."},
+		{Name: "event", Label: "Event", Type: "select", Options: []ui.Option{
+			{Value: "", Label: "All"}, {Value: "purchase", Label: "purchase"},
+		}},
+		{
+			Name: "body", Label: "Body", Type: "textarea", Rows: 5, Hint: "It is sent with test set to true.",
+			Value: "{\n  \"event\": \"purchase\",\n  \"tier\": 2\n}",
+		},
+		{
+			Name: "strict", Label: "Refuse unknown members", Type: "checkbox", Checked: true,
+			Hint: "A request with a member that we do not know answers 400.",
+		},
+		{
+			Name: "agree", Label: "I have stored the new secret", Type: "checkbox", Required: true,
+			Error: "Confirm that you have stored it.",
+		},
 	}}
 }

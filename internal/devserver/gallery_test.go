@@ -8,8 +8,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestGallery looks at every part of a page in Chromium: axe, light and dark, desktop
-// and phone. It looks the same on either database.
+// TestGallery checks every part of a page in Chromium: axe, light and dark, desktop and phone. It
+// looks the same on either database.
 func TestGallery(t *testing.T) {
 	if sqldbtest.Postgres() {
 		t.Skip("looked at on SQLite")
@@ -42,7 +42,7 @@ func TestGallery(t *testing.T) {
 	}
 }
 
-// TestGalleryAnswers: it is a page also where there is no Chromium.
+// TestGalleryAnswers: the page is served, also without Chromium.
 func TestGalleryAnswers(t *testing.T) {
 	w := run(t)
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.BaseURL+"/dev/gallery", http.NoBody)

@@ -20,13 +20,13 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// harness is a server that runs, and a browser before it.
+// harness is a running server with a browser.
 type harness struct {
 	devserver.Card
 	db      string
 	listens string // its address
 	browser *http.Client
-	stop    func() // ends it before the test does
+	stop    func() // ends it before the test's end
 }
 
 // run starts a server, which ends with the test.
@@ -61,7 +61,7 @@ func run(t *testing.T, flags ...func(*devserver.Config)) *harness {
 	return w
 }
 
-// answer is what a browser ends up with.
+// answer is the final page of a browser.
 type answer struct {
 	status int
 	url    *url.URL
@@ -97,8 +97,7 @@ func (w *harness) send(t *testing.T, method, to, contentType, body string, heade
 	return answer{resp.StatusCode, resp.Request.URL, string(text)}
 }
 
-// refresh is in a page from which a browser goes on by itself, as that of a buyer
-// whose application is slow to hear of the license.
+// refresh matches a page that redirects automatically, as for a buyer with a slow application.
 var refresh = regexp.MustCompile(`<meta http-equiv="refresh" content="0; url=([^"]+)">`)
 
 func (w *harness) open(t *testing.T, to string) answer {
@@ -111,7 +110,7 @@ func (w *harness) submit(t *testing.T, to string, form url.Values) answer {
 	return w.send(t, "POST", to, "application/x-www-form-urlencoded", form.Encode(), nil)
 }
 
-// ask calls an API with a key and reads the answer into to.
+// ask calls an API with a key and decodes the answer into to.
 func (w *harness) ask(t *testing.T, key, method, path, body string, to any) {
 	t.Helper()
 	a := w.send(t, method, path, "application/json", body, http.Header{"Authorization": {"Bearer " + key}})
@@ -123,7 +122,7 @@ func (w *harness) ask(t *testing.T, key, method, path, body string, to any) {
 	}
 }
 
-// has checks that a page says all of these.
+// has checks that a page contains all of these texts.
 func (a answer) has(t *testing.T, status int, texts ...string) {
 	t.Helper()
 	if a.status != status {
@@ -136,8 +135,8 @@ func (a answer) has(t *testing.T, status int, texts ...string) {
 	}
 }
 
-// TestTargets: without flags the sample is the partner's application, wherever
-// the server listens, unless the developer has one.
+// TestTargets: without flags the sample is the partner's application, at any address of the server,
+// unless the developer has one.
 func TestTargets(t *testing.T) {
 	db := sqldbtest.URL(t)
 	start := func(base, webhook, redirect string) profile.Profile {
@@ -146,7 +145,7 @@ func TestTargets(t *testing.T) {
 		cfg.App.PublicURL, cfg.Webhook, cfg.Redirect = base, webhook, redirect
 		card, _ := once(t, cfg)
 		opened, partners, _ := services(t, db)
-		p, err := (&profile.Book{DB: opened, Partners: partners}).Read(t.Context(), opened, card.Partner.ID)
+		p, err := (&profile.Store{DB: opened, Partners: partners}).Read(t.Context(), opened, card.Partner.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +164,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestCard: the card for people leads to the pages.
+// TestCard: the card for people has links to the pages.
 func TestCard(t *testing.T) {
 	card := devserver.Card{BaseURL: "http://dev", ShopURL: "http://dev/", MailURL: "http://dev/dev/mail/", Buyer: devserver.PersonCard{Email: "b@example.com"}}
 	var b strings.Builder

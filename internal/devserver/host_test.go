@@ -8,8 +8,8 @@ import (
 	"claviger/internal/devserver"
 )
 
-// TestOwnHosts: `dev` answers to its own names alone, so that no web page that the
-// developer visits can read the mails and credentials in it.
+// TestOwnHosts: `dev` answers only to its own names, so that no web page in the developer's browser
+// can read its emails and credentials.
 func TestOwnHosts(t *testing.T) {
 	w := run(t, func(c *devserver.Config) { c.App.PublicURL = "http://Dev.example:8080" })
 	where, err := url.Parse(w.MailURL)

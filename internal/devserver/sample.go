@@ -33,9 +33,9 @@ const (
 	loginPath    = samplePath + "/login"
 )
 
-// sample is a partner's application, for those who have none yet: it receives
-// webhooks, connects buyers, and shows what arrived. It runs in the process of the
-// service, but calls it as any partner does, by HTTP and with its credentials.
+// sample is a partner's application for developers without one. It receives webhooks, connects
+// buyers, and shows what arrived. It runs in the process of the service, but calls it like any
+// partner, over HTTP with its credentials.
 type sample struct {
 	pages       *ui.Pages
 	url         string // of the service
@@ -45,7 +45,7 @@ type sample struct {
 	now         func() time.Time // the clock of the service
 	faults      *faults
 
-	// secrets are what webhooks are signed with now, so that the sample survives a
+	// secrets returns the current signing secrets of webhooks, so that the sample survives a
 	// rotation.
 	secrets func(context.Context) ([]string, error)
 
@@ -53,7 +53,7 @@ type sample struct {
 	got []delivery // newest first
 }
 
-// maxDeliveries is how many deliveries the sample stores.
+// maxDeliveries is the number of deliveries that the sample stores.
 const maxDeliveries = 100
 
 // delivery is a webhook that arrived, with the members that the page shows.
@@ -79,7 +79,7 @@ func (s *sample) routes() []wire.Route {
 	}
 }
 
-// pageRoute makes the route of a page, whose errors are pages too.
+// pageRoute returns the route of a page; its errors are pages, too.
 func pageRoute(pages *ui.Pages, path string, h func(http.ResponseWriter, *http.Request) error) wire.Route {
 	rt := wire.Public(http.MethodGet, path, func(w http.ResponseWriter, r *http.Request) error {
 		if err := h(w, r); err != nil {
@@ -91,7 +91,7 @@ func pageRoute(pages *ui.Pages, path string, h func(http.ResponseWriter, *http.R
 	return rt
 }
 
-// webhook receives an event as docs/webhooks.md tells partners to.
+// webhook receives an event as documented in docs/webhooks.md.
 func (s *sample) webhook(w http.ResponseWriter, r *http.Request) error {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 64<<10))
 	if err != nil {
@@ -131,18 +131,18 @@ func (s *sample) store(d delivery) {
 	s.got = s.got[:min(len(s.got), maxDeliveries)]
 }
 
-// deliveries returns what arrived so far, newest first.
+// deliveries returns the deliveries so far, newest first.
 func (s *sample) deliveries() []delivery {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.got)
 }
 
-// samplePage is the one page that the sample has, without anything of the marketplace's
-// pages: whoever is redirected to it must see that it is another application.
+// samplePage is the only page of the sample. It shares nothing with the marketplace's pages:
+// redirected users must see that it is another application.
 var samplePage = template.Must(template.ParseFS(files, "templates/sample/page.html"))
 
-// style answers the style sheet of the sample.
+// style serves the style sheet of the sample.
 func (s *sample) style(w http.ResponseWriter, _ *http.Request) error {
 	text, err := files.ReadFile("templates/sample/app.css")
 	if err != nil {
@@ -154,17 +154,17 @@ func (s *sample) style(w http.ResponseWriter, _ *http.Request) error {
 	return err
 }
 
-// sampleView is what the pages of the sample show.
+// sampleView is the content of the sample's pages.
 type sampleView struct {
 	Title    string
 	Name     string
 	Login    string
-	Welcome  *welcome // who was just connected; nil: nobody
-	Problem  string   // why nobody was; "" when nothing went wrong
+	Welcome  *welcome // the user just connected; nil: none
+	Problem  string   // why connecting failed; "": it did not
 	Arrived  []delivery
 	Shop     string
 	Callback bool   // the callback was opened
-	Faults   string // of claviger dev that are on; "": none
+	Faults   string // active faults of claviger dev; "": none
 }
 
 func (s *sample) home(w http.ResponseWriter, _ *http.Request) error {

@@ -13,15 +13,15 @@ import (
 
 const event = `{"license_key":"5f2b9f0e-2f0b-4d6f-9d0a-6f6f2f1f0d11","event":"activate","license_status":"active","event_timestamp":1,"tier":2,"reason":"redeemed","partner_plan_name":"Business"}`
 
-// signed are the headers of an event.
+// signed returns the headers of an event.
 func signed(secret, body string, at time.Time) http.Header {
 	return courier.Signer{}.Headers(42, 1, at, courier.NewSecrets(secret), []byte(body))
 }
 
-// TestSampleVerifies: the sample takes what is signed, and nothing else.
+// TestSampleVerifies: the sample accepts only signed requests.
 func TestSampleVerifies(t *testing.T) {
 	w := run(t)
-	secret := w.rotate(t) // the sample knows the one that signs now
+	secret := w.rotate(t) // the sample knows the current signing secret
 	now := time.Now()
 	good := signed(secret, event, now)
 	for name, c := range map[string]struct {
@@ -52,7 +52,7 @@ func TestSampleVerifies(t *testing.T) {
 	}
 }
 
-// TestSampleStoresDeliveries bounds what the sample keeps.
+// TestSampleStoresDeliveries: the sample stores a limited number.
 func TestSampleStoresDeliveries(t *testing.T) {
 	w := run(t)
 	for range 101 {
@@ -63,8 +63,7 @@ func TestSampleStoresDeliveries(t *testing.T) {
 	}
 }
 
-// TestSamplePasses: the sample's URLs pass the check that a partner's have to, and
-// without a warning.
+// TestSamplePasses: the sample's URLs pass the check of a partner's URLs without a warning.
 func TestSamplePasses(t *testing.T) {
 	w := run(t)
 	var got struct {
@@ -85,7 +84,7 @@ func TestSamplePasses(t *testing.T) {
 	}
 }
 
-// license is one that was sold to the buyer.
+// license is a license sold to the buyer.
 type license struct {
 	Key    string `json:"license_key"`
 	Redeem string `json:"license_redemption_url"`
@@ -104,8 +103,8 @@ func (w *harness) sell(t *testing.T) license {
 	return sold.Licenses.Items[0]
 }
 
-// TestConnectFromMarketplace: who activates a license on the marketplace is
-// welcomed by the sample, which exchanged the code.
+// TestConnectFromMarketplace: a buyer who activates a license on the marketplace is welcomed by the
+// sample, which exchanged the code.
 func TestConnectFromMarketplace(t *testing.T) {
 	w := run(t)
 	l := w.sell(t)
@@ -119,14 +118,14 @@ func TestConnectFromMarketplace(t *testing.T) {
 	if strings.Contains(a.text, w.Partner.ClientSecret) || strings.Contains(a.text, w.Buyer.Email) {
 		t.Errorf("the page says what it must not:\n%s", a.text)
 	}
-	w.open(t, a.url.String()).has(t, 400, "Nobody was connected", "invalid_grant")
+	w.open(t, a.url.String()).has(t, 400, "Nothing was connected", "invalid_grant")
 	for look := time.NewTicker(10 * time.Millisecond); !strings.Contains(w.open(t, "/dev/partner/").text, "activate (redeemed)"); <-look.C {
 		continue // the webhook is on its way
 	}
 }
 
-// TestConnectFromSample: the sample begins with state, nonce and PKCE, whichever
-// way the identity token is signed.
+// TestConnectFromSample: the sample begins with state, nonce and PKCE, with either signing
+// algorithm.
 func TestConnectFromSample(t *testing.T) {
 	w := run(t)
 	l := w.sell(t)
@@ -142,7 +141,7 @@ func TestConnectFromSample(t *testing.T) {
 	if saved.Alg != "ES256" {
 		t.Errorf("saved %+v", saved)
 	}
-	// With initiate_login_uri, Activate leads to the sample, which begins.
+	// With initiate_login_uri, Activate leads to the sample, which starts the sign-in.
 	w.submit(t, l.Redeem, nil).has(t, 200, "Welcome to Sample App", "this application (with state, nonce and PKCE)")
 }
 
@@ -164,8 +163,8 @@ func TestCallbackRefuses(t *testing.T) {
 	w.open(t, "/dev/partner/login?iss=https://other.example").has(t, 400, "knows no marketplace")
 }
 
-// TestSampleAside: the sample does not pretend to be connected where the partner
-// has an application of its own.
+// TestSampleAside: the sample does not claim to be connected if the partner has its own
+// application.
 func TestSampleAside(t *testing.T) {
 	w := run(t, func(c *devserver.Config) { c.Redirect = "http://127.0.0.1:9/back" })
 	w.sell(t)

@@ -16,44 +16,46 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// seed is the random number from which every credential in a dev database is
-// derived, which is how the next start can print them again. A database has one,
-// made once.
+// seed is a random number from which all credentials of a dev database are derived, so the next
+// start can print them again. A database has one, made once.
 type seed struct {
 	text      string
-	partnerID int64 // of the seeded partner; 0 until all is seeded
+	partnerID int64 // of the seeded partner; 0 until seeding is complete
 }
 
-// The rows of dev_seeds: the seed itself, and once everything is created the seeded
-// partner's id. Later changes by a developer are not overwritten.
+// Rows of dev_seeds: the seed itself, and after seeding the partner's id. Later changes by a
+// developer are not overwritten.
 const (
 	seedRow    = 1
 	partnerRow = 2
 )
 
-// loadSeed returns the database's seed, creating it in an empty one. A database with
-// partners and without a seed was not made by dev, which must not add its known
-// credentials to it.
+// loadSeed returns the database's seed, and creates it in an empty database. A database with
+// partners but without a seed was not made by dev, and must not get its known credentials.
 func loadSeed(ctx context.Context, db *sqldb.DB) (seed, error) {
 	s, err := readSeed(ctx, db)
 	if err != nil || s.text != "" {
 		return s, err
 	}
-	_, partners, err := (&partner.Registry{DB: db}).List(ctx, paging.First())
+	_, partners, err := (&partner.Store{DB: db}).List(ctx, paging.First())
 	if err != nil {
 		return s, err
 	}
 	if partners > 0 {
-		return s, fault.New(fault.Conflict, codeNotADevDatabase,
-			"This database was not made by claviger dev, which would open it to anybody on this machine; use another --db, or run claviger serve.")
+		return s, fault.New(
+			fault.Conflict,
+			codeNotADevDatabase,
+			"This database was not made by claviger dev, which would open it to anybody on this machine; use "+
+				"another --db, or run claviger serve.",
+		)
 	}
 	if err := keep(ctx, db, seedRow, secret.Make("")); err != nil {
 		return s, err
 	}
-	return readSeed(ctx, db) // Another process may have been first; its seed is the one.
+	return readSeed(ctx, db) // another process may have been first; its seed counts
 }
 
-// row is one line of dev_seeds.
+// row is a row of dev_seeds.
 type row struct {
 	id   int64
 	text string
@@ -92,18 +94,18 @@ func keep(ctx context.Context, db *sqldb.DB, id int64, text string) error {
 	return nil
 }
 
-// derive makes the secret of that name: 256 bits in hex, another for each name.
+// derive returns the secret with a name: 256 bits in hex, different for each name.
 func (s seed) derive(name string) string { return hex.EncodeToString(s.bytes(name)) }
 
 func (s seed) bytes(name string) []byte {
 	key, err := hkdf.Key(sha256.New, []byte(s.text), nil, "claviger dev "+name, 32)
 	if err != nil {
-		panic("devserver: " + err.Error()) // The length is within what SHA-256 can derive.
+		panic("devserver: " + err.Error()) // cannot fail: SHA-256 can derive this length
 	}
 	return key
 }
 
-// credentials are those of the seeded partner, in the forms of real ones.
+// credentials returns the credentials of the seeded partner, in the real format.
 func (s seed) credentials(single bool) partner.Credentials {
 	c := partner.Credentials{
 		ClientID:      s.derive("client id")[:32],
@@ -117,20 +119,19 @@ func (s seed) credentials(single bool) partner.Credentials {
 	return c
 }
 
-// token is the seeded operator token.
+// token returns the seeded operator token.
 func (s seed) token() string { return string(secret.OperatorToken) + s.derive("operator token") }
 
-// password is that of a seeded person: long enough to be safe, short enough to
-// be typed.
+// password returns the password of a seeded person: long enough to be safe, short enough to type.
 func (s seed) password(email string) string { return s.derive("password of " + email)[:16] }
 
-// brand is the one that the seeded partner got earlier, if it is not the
-// default, so that it survives a restart.
+// brand returns the stored brand of the seeded partner, if it is not the default, so that it
+// survives a restart.
 func (s seed) brand(ctx context.Context, db *sqldb.DB) (string, error) {
 	if s.partnerID == 0 {
 		return "", nil
 	}
-	p, err := (&partner.Registry{DB: db}).Get(ctx, s.partnerID)
+	p, err := (&partner.Store{DB: db}).Get(ctx, s.partnerID)
 	if err != nil || p.Brand == partner.DefaultBrand {
 		return "", err
 	}

@@ -24,27 +24,34 @@ const (
 	operatorEmail = "operator@example.com"
 )
 
-// actor seeds the data, in the audit log.
+// actor is the audit actor of seeding.
 var actor = audit.System("claviger dev")
 
-// plans are those of the seeded partner. They have no checkout: dev sells for
-// test money.
+// plans are the plans of the seeded partner. They have no checkout: dev sells for test money.
 var plans = []partner.Plan{
 	{
 		Tier: 1, Name: "Starter", PriceCents: 5900, Currency: "USD", Description: "For one person with a few projects.",
 		Features: []string{"1 seat", "10 boards", "Updates for a year"},
 	},
 	{
-		Tier: 2, Name: "Team", PriceCents: 11900, Currency: "USD", Description: "For teams that plan together.", Recommended: true,
-		Features: []string{"10 seats", "Unlimited boards", "Updates for life", "Answers within one working day"},
+		Tier: 2, Name: "Team", PriceCents: 11900, Currency: "USD", Description: "For teams that plan together.",
+		Recommended: true,
+		Features:    []string{"10 seats", "Unlimited boards", "Updates for life", "Answers within one working day"},
 	},
 	{
-		Tier: 3, Name: "Business", PriceCents: 17900, Currency: "USD", Description: "For companies with their own rules.",
-		Features: []string{"50 seats", "Unlimited boards", "Updates for life", "Single sign-on", "Answers within four hours"},
+		Tier: 3, Name: "Business", PriceCents: 17900, Currency: "USD", Description: "For companies with their own " +
+			"rules.",
+		Features: []string{
+			"50 seats",
+			"Unlimited boards",
+			"Updates for life",
+			"Single sign-on",
+			"Answers within four hours",
+		},
 	},
 }
 
-// product is what buyers read about the seeded partner.
+// product returns the product page of the seeded partner.
 func product() partner.ProductChange {
 	return partner.ProductChange{
 		Tagline:      new("Plan your team's week on one board"),
@@ -69,9 +76,9 @@ const description = `Sample App puts everybody's week on **one board**: who does
 
 Questions? [Write to us](mailto:help@sample-app.example).`
 
-// seedData creates what does not exist yet and applies the options of this start (URLs,
-// brand, single key). It may be interrupted anywhere and run again; once it is complete,
-// only the options are applied.
+// seedData creates missing data and applies the options of this start (URLs, brand, single key). It
+// may be interrupted anywhere and run again. Once the data is complete, it only applies the
+// options.
 func (s seed) seedData(ctx context.Context, services *app.Services, cfg Config, url string) (partner.Partner, error) {
 	if s.partnerID == 0 {
 		p, err := s.partner(ctx, services, cfg)
@@ -108,8 +115,8 @@ func (s seed) seedData(ctx context.Context, services *app.Services, cfg Config, 
 	return p, err
 }
 
-// target returns one of the partner's URLs: the option of this start, or the sample's,
-// unless the developer saved another. The sample may have another port than last time.
+// target returns one of the partner's URLs: the option of this start, or the sample's, unless the
+// developer saved another. The sample's port may have changed.
 func target(asked, stored, url, path string) *string {
 	switch sample := url + path; {
 	case asked != "":
@@ -120,11 +127,15 @@ func target(asked, stored, url, path string) *string {
 	return nil
 }
 
-// partner creates the seeded partner, its plans and what buyers read about it.
+// partner creates the seeded partner, its plans and its product page.
 func (s seed) partner(ctx context.Context, services *app.Services, cfg Config) (partner.Partner, error) {
 	p, err := services.Partners.ByKey(ctx, s.credentials(false).APIKey)
 	if fault.Is(err, partner.CodeInvalidKey) {
-		draft := partner.Draft{Name: "Sample App", Brand: cfg.App.Brand, SingleKey: cfg.SingleKey != nil && *cfg.SingleKey}
+		draft := partner.Draft{
+			Name:      "Sample App",
+			Brand:     cfg.App.Brand,
+			SingleKey: cfg.SingleKey != nil && *cfg.SingleKey,
+		}
 		p, _, _, err = services.Profiles.Enrol(ctx, actor, draft, profile.URLs{}, false, s.credentials(draft.SingleKey))
 	}
 	if err != nil {
@@ -141,7 +152,7 @@ func (s seed) partner(ctx context.Context, services *app.Services, cfg Config) (
 
 // people creates the buyer, the partner's member and the operator.
 func (s seed) people(ctx context.Context, services *app.Services, p partner.Partner) error {
-	// Nobody guesses a derived password, so hashing it need not take long.
+	// Derived passwords cannot be guessed, so cheap hashing is enough.
 	seeding := *services.Accounts
 	seeding.HashCost = account.HashCost{KiB: 8, Passes: 1}
 	names := map[string]string{buyerEmail: "Bea Buyer", memberEmail: "Pat Partner", operatorEmail: "Olga Operator"}
@@ -150,7 +161,7 @@ func (s seed) people(ctx context.Context, services *app.Services, p partner.Part
 		if err != nil {
 			return err
 		}
-		password, err := seeding.NewPassword(ctx, s.password(email))
+		password, err := seeding.NewPassword(ctx, email, s.password(email))
 		if err != nil {
 			return err
 		}
@@ -178,13 +189,20 @@ func (s seed) people(ctx context.Context, services *app.Services, p partner.Part
 func (s seed) operatorToken(ctx context.Context, services *app.Services) error {
 	_, err := services.Accounts.ByToken(ctx, s.token())
 	if fault.Is(err, account.CodeInvalidToken) {
-		_, _, err = services.Accounts.AddToken(ctx, actor, "claviger dev", []account.Scope{account.Admin}, time.Time{}, s.token())
+		_, _, err = services.Accounts.AddToken(
+			ctx,
+			actor,
+			"claviger dev",
+			[]account.Scope{account.Admin},
+			time.Time{},
+			s.token(),
+		)
 	}
 	return err
 }
 
-// stale says which of the seeded secrets were replaced since: they are hashed,
-// so what replaced them cannot be printed.
+// stale lists the seeded secrets that were replaced since. Secrets are hashed, so the new ones
+// cannot be printed.
 func (s seed) stale(ctx context.Context, services *app.Services, p partner.Partner) ([]string, error) {
 	var notes []string
 	c := s.credentials(p.SingleKey)

@@ -6,9 +6,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestSingleKey: the flag makes the API key the webhook secret too, also in data
-// that was made without it; without the flag it stays as it is, and the card tells
-// what signs.
+// TestSingleKey: the flag makes the API key the webhook secret, too, also in existing data. Without
+// the flag nothing changes, and the card names the signing secret.
 func TestSingleKey(t *testing.T) {
 	for _, begins := range []bool{true, false} {
 		db := sqldbtest.URL(t)

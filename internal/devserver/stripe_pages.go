@@ -23,7 +23,7 @@ func (in *standIn) routes() []wire.Route {
 	}
 }
 
-// formRoute makes the route of a form, which no other site can post.
+// formRoute returns the route of a form, which other sites cannot post.
 func formRoute(pages *ui.Pages, path string, h func(http.ResponseWriter, *http.Request) error) wire.Route {
 	guarded := pages.SameOrigin(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, ui.MaxForm)
@@ -43,26 +43,27 @@ func formRoute(pages *ui.Pages, path string, h func(http.ResponseWriter, *http.R
 	return rt
 }
 
-// paymentView is a payment as its pages show it.
+// paymentView is a payment on its pages.
 type paymentView struct {
 	ID      string
 	Item    string
 	Amount  payment.Amount
 	At      time.Time
 	State   string // see stateOf
-	Dispute string // the id of the dispute that is open
-	Bank    bool   // the bank has to say yes or no
+	Dispute string // id of the open dispute
+	Bank    bool   // the bank has not decided yet
 	Paid    bool   // it can be refunded and disputed
-	Pay     string // the page where it is paid, while it can be
-	Return  string // where the buyer goes on
-	Back    string // where the buyer goes who does not pay
+	Pay     string // page to pay it, while that is possible
+	Return  string // where the buyer continues
+	Back    string // where the buyer goes without paying
 
-	units int64 // the amount as Stripe counts it
+	units int64 // amount in Stripe's unit
 }
 
-// payments returns what buyers paid or may pay, newest first.
+// payments returns paid and open payments, newest first.
 func (in *standIn) payments() []paymentView {
-	intents, disputes := map[string]fakestripe.Object{}, map[string]fakestripe.Object{}
+	intents := map[string]fakestripe.Object{}
+	disputes := map[string]fakestripe.Object{}
 	for _, o := range in.fake.Objects("pi") {
 		intents[o.Text("id")] = o
 	}
@@ -84,8 +85,10 @@ func viewOf(o, intent, dispute fakestripe.Object) paymentView {
 	amount, _ := o["amount_total"].(int64)
 	at, _ := o["created"].(int64)
 	v := paymentView{
-		ID: o.Text("id"), Item: o.Text("item"), Amount: payment.Amount{Units: payment.OwnAmount(amount, currency), Currency: currency},
-		At: time.Unix(at, 0).UTC(), State: stateOf(o, intent, dispute), units: amount, Return: here(o.Text("success_url")), Back: here(o.Text("cancel_url")),
+		ID: o.Text("id"), Item: o.Text("item"),
+		Amount: payment.Amount{Units: payment.OwnAmount(amount, currency), Currency: currency},
+		At:     time.Unix(at, 0).UTC(), State: stateOf(o, intent, dispute), units: amount,
+		Return: here(o.Text("success_url")), Back: here(o.Text("cancel_url")),
 	}
 	v.Bank = v.State == stateWaiting
 	v.Paid = v.State == statePaid || v.State == stateWon
@@ -98,8 +101,8 @@ func viewOf(o, intent, dispute fakestripe.Object) paymentView {
 	return v
 }
 
-// here is a URL of the service without its host: the port may be another one since the
-// payment began.
+// here returns a URL of the service without its host: the port may have changed since the payment
+// began.
 func here(to string) string {
 	u, err := url.Parse(to)
 	if err != nil {
@@ -108,7 +111,7 @@ func here(to string) string {
 	return u.RequestURI()
 }
 
-// The states of a payment, as badges say them.
+// States of a payment, as shown on badges.
 const (
 	stateOpen     = "open"
 	stateWaiting  = "waiting"
@@ -148,7 +151,10 @@ func (in *standIn) find(r *http.Request) (paymentView, error) {
 			return v, nil
 		}
 	}
-	return paymentView{}, fault.New(fault.Missing, codeUnknownPayment, "There is no such payment here. Go back to the shop and buy again.")
+	return paymentView{}, fault.New(
+		fault.Missing, codeUnknownPayment,
+		"There is no such payment here. Go back to the shop and buy again.",
+	)
 }
 
 // stripeView is the page of all payments.
@@ -163,21 +169,35 @@ func (in *standIn) list(w http.ResponseWriter, r *http.Request) error {
 	wrong, held, posts := in.now()
 	return in.pages.Render(w, r, "stripe", ui.View{Title: "Test payments", Wide: true, NoIndex: true, Data: stripeView{
 		Payments: in.payments(), Posts: posts, Held: held, Form: ui.Form{Fields: []ui.Field{
-			{Name: "lost", Label: "Lost", Type: "checkbox", Checked: wrong.Lost, Hint: "None is posted. The service asks for what it was not told."},
-			{Name: "doubled", Label: "Doubled", Type: "checkbox", Checked: wrong.Doubled, Hint: "Each is posted twice."},
-			{Name: "reordered", Label: "Reordered", Type: "checkbox", Checked: wrong.Reordered, Hint: "Each waits for the next one and is posted after it."},
+			{
+				Name: "lost", Label: "Lost", Type: "checkbox", Checked: wrong.Lost,
+				Hint: "None is posted. The service asks for what it was not told.",
+			},
+			{
+				Name: "doubled", Label: "Doubled", Type: "checkbox", Checked: wrong.Doubled,
+				Hint: "Each is posted twice.",
+			},
+			{
+				Name: "reordered", Label: "Reordered", Type: "checkbox", Checked: wrong.Reordered,
+				Hint: "Each waits for the next one and is posted after it.",
+			},
 		}},
 	}})
 }
 
-// switches changes what goes wrong with webhooks.
+// switches changes the faults of webhooks.
 func (in *standIn) switches(w http.ResponseWriter, r *http.Request) error {
-	in.set(disorder{Lost: r.PostForm.Has("lost"), Doubled: r.PostForm.Has("doubled"), Reordered: r.PostForm.Has("reordered")})
+	in.set(
+		disorder{
+			Lost: r.PostForm.Has("lost"), Doubled: r.PostForm.Has("doubled"),
+			Reordered: r.PostForm.Has("reordered"),
+		},
+	)
 	ui.SeeOther(w, r, stripePath+"/")
 	return nil
 }
 
-// act does what a bank, a buyer or somebody at the Dashboard does to a payment.
+// act applies an action of a bank, a buyer or a Dashboard user to a payment.
 func (in *standIn) act(w http.ResponseWriter, r *http.Request) error {
 	v, err := in.find(r)
 	if err != nil {
@@ -213,10 +233,13 @@ func (in *standIn) act(w http.ResponseWriter, r *http.Request) error {
 }
 
 func errNotNow() error {
-	return fault.New(fault.Conflict, codePaymentMoved, "This payment does not allow that any more. Open the page again to see how it stands.")
+	return fault.New(
+		fault.Conflict, codePaymentMoved,
+		"This payment no longer allows that. Open the page again to see its state.",
+	)
 }
 
-// payPage is what buyers see in place of Stripe's page.
+// payPage is shown to buyers instead of Stripe's page.
 func (in *standIn) payPage(w http.ResponseWriter, r *http.Request) error {
 	v, err := in.find(r)
 	if err != nil {
@@ -226,10 +249,12 @@ func (in *standIn) payPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (in *standIn) showPay(w http.ResponseWriter, r *http.Request, v paymentView, problem string) error {
-	return in.pages.Render(w, r, "stripe-pay", ui.View{Title: "Pay for " + v.Item, NoIndex: true, Problem: problem, Data: v})
+	return in.pages.Render(
+		w, r, "stripe-pay", ui.View{Title: "Pay for " + v.Item, NoIndex: true, Problem: problem, Data: v},
+	)
 }
 
-// pay is the buyer's choice. A card that is declined leaves the page open, as at Stripe.
+// pay handles the buyer's choice. A declined card leaves the page open, as at Stripe.
 func (in *standIn) pay(w http.ResponseWriter, r *http.Request) error {
 	v, err := in.find(r)
 	if err != nil {

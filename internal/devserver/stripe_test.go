@@ -13,7 +13,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// buy signs the buyer in and presses Buy, which leads to the page where they pay.
+// buy signs the buyer in and presses Buy, which leads to the payment page.
 func (w *harness) buy(t *testing.T) answer {
 	t.Helper()
 	w.submit(t, "/sign-in", url.Values{"email": {w.Buyer.Email}, "password": {w.Buyer.Password}}).has(t, 200)
@@ -25,19 +25,19 @@ func (w *harness) buy(t *testing.T) answer {
 	return a
 }
 
-// press sends one of the buttons of the stand-in.
+// press presses a button of the fake Stripe.
 func (w *harness) press(t *testing.T, path, act string) answer {
 	t.Helper()
 	return w.submit(t, path, url.Values{"act": {act}})
 }
 
-// acts does something to the payment of a pay page.
+// acts applies an action to the payment of a pay page.
 func (w *harness) acts(t *testing.T, pay answer, act string) {
 	t.Helper()
 	w.press(t, strings.Replace(pay.url.Path, "/pay/", "/payments/", 1), act).has(t, 200, "Test payments")
 }
 
-// waits opens a page until it says the text.
+// waits loads a page until it contains the text.
 func (w *harness) waits(t *testing.T, path, text string) string {
 	t.Helper()
 	for look := time.NewTicker(10 * time.Millisecond); ; <-look.C {
@@ -47,7 +47,7 @@ func (w *harness) waits(t *testing.T, path, text string) string {
 	}
 }
 
-// status is that of the one license that was sold; "" if none was.
+// status returns the status of the only sold license, or "".
 func (w *harness) status(t *testing.T) (status string, held bool) {
 	t.Helper()
 	var got struct {
@@ -73,7 +73,7 @@ func (w *harness) becomes(t *testing.T, status string, held bool) {
 	}
 }
 
-// TestPay: Buy, Pay, and the license is there; a declined card leaves the page open.
+// TestPay: Buy and Pay give a license; a declined card leaves the page open.
 func TestPay(t *testing.T) {
 	w := run(t)
 	pay := w.buy(t)
@@ -85,7 +85,7 @@ func TestPay(t *testing.T) {
 	}
 	w.waits(t, "/dev/stripe/", "answered 200")
 	w.open(t, pay.url.Path).has(t, 200, "nothing to pay here any more", "Paid")
-	w.press(t, pay.url.Path, "pay").has(t, 409, "does not allow that any more")
+	w.press(t, pay.url.Path, "pay").has(t, 409, "no longer allows that")
 	w.open(t, "/dev/stripe/pay/cs_test_999999").has(t, 404, "There is no such payment here")
 	w.press(t, "/dev/stripe/payments/cs_test_999999", "refund").has(t, 404, "There is no such payment here")
 	if s, _ := w.status(t); s != "inactive" {
@@ -93,7 +93,7 @@ func TestPay(t *testing.T) {
 	}
 }
 
-// TestPayLater: the bank says days later whether there is a license.
+// TestPayLater: the bank decides days later whether there is a license.
 func TestPayLater(t *testing.T) {
 	for act, want := range map[string]string{"bank-pays": "is ready", "bank-refuses": "Nothing was charged"} {
 		t.Run(act, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestPayLater(t *testing.T) {
 	}
 }
 
-// TestDisputes: the license follows what becomes of the payment.
+// TestDisputes: the license follows the state of the payment.
 func TestDisputes(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -136,7 +136,7 @@ func TestDisputes(t *testing.T) {
 	}
 }
 
-// TestWebhooksGoWrong: lost, doubled or in another order, one license is sold.
+// TestWebhooksGoWrong: with lost, repeated or reordered webhooks, one license is sold.
 func TestWebhooksGoWrong(t *testing.T) {
 	result := regexp.MustCompile(`<code>([a-z_.]+)</code></td>\s*<td data-label="Result">([a-z0-9 ]+)</td>`)
 	for _, c := range []struct{ wrong, want string }{
@@ -173,7 +173,7 @@ func TestWebhooksGoWrong(t *testing.T) {
 	}
 }
 
-// TestHeldWebhook: what waits for a next webhook goes when there is to be none.
+// TestHeldWebhook: a held webhook is released when no next one will come.
 func TestHeldWebhook(t *testing.T) {
 	w := run(t)
 	w.submit(t, "/dev/stripe/webhooks", url.Values{"reordered": {"on"}}).has(t, 200)
@@ -185,7 +185,7 @@ func TestHeldWebhook(t *testing.T) {
 	}
 }
 
-// TestPaymentsSurvive: a payment that was begun can be made after a restart.
+// TestPaymentsSurvive: an open payment can be completed after a restart.
 func TestPaymentsSurvive(t *testing.T) {
 	db := sqldbtest.URL(t)
 	here := func(c *devserver.Config) { c.App.DB = db }
@@ -198,7 +198,7 @@ func TestPaymentsSurvive(t *testing.T) {
 	w.press(t, path, "pay").has(t, 200, "is ready")
 }
 
-// TestStandInIsOurs: no other site's page pays, and an account at Stripe needs no stand-in.
+// TestStandInIsOurs: pages of other sites cannot pay, and a Stripe account needs no fake.
 func TestStandInIsOurs(t *testing.T) {
 	w := run(t)
 	pay := w.buy(t)
@@ -211,7 +211,7 @@ func TestStandInIsOurs(t *testing.T) {
 	}
 	own := run(t, func(c *devserver.Config) {
 		c.App.Stripe.Key, c.App.Stripe.WebhookSecrets = "sk_test_mine", []string{"whsec_mine"}
-		c.App.Stripe.URL = "http://127.0.0.1:1" // nobody is asked
+		c.App.Stripe.URL = "http://127.0.0.1:1" // never called
 	})
 	own.open(t, "/dev/stripe/").has(t, 404)
 	if own.PaymentsURL != "" {
@@ -219,7 +219,7 @@ func TestStandInIsOurs(t *testing.T) {
 	}
 }
 
-// TestPayPages looks at the stand-in in Chromium.
+// TestPayPages checks the fake's pages in Chromium.
 func TestPayPages(t *testing.T) {
 	if sqldbtest.Postgres() {
 		t.Skip("looked at on SQLite")

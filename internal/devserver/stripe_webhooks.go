@@ -15,34 +15,34 @@ import (
 	"claviger/internal/payment/fakestripe"
 )
 
-// The bounds of the stand-in's webhooks.
+// Limits of the fake's webhooks.
 const (
 	maxUnsent   = 100 // that wait to be posted
 	maxPosts    = 50  // that the page lists
 	postTimeout = 10 * time.Second
 )
 
-// disorder is what goes wrong with webhooks, as it does on a bad day.
+// disorder has the faults of webhooks, as on a bad day.
 type disorder struct {
 	Lost      bool // none is posted
 	Doubled   bool // each is posted twice
 	Reordered bool // each waits for the next one and is posted after it
 }
 
-// post is a webhook as the page lists it.
+// post is a webhook in the list on the page.
 type post struct {
 	At     time.Time
 	Type   string
 	Result string
 }
 
-// poster posts the stand-in's webhooks, one after another.
+// poster posts the fake's webhooks, one after another.
 type poster struct {
 	fake   *fakestripe.Server
 	client *http.Client
 	log    *slog.Logger
 	queue  chan fakestripe.Event
-	url    string // where they go; known when the server listens
+	url    string // their target; known when the server listens
 
 	mu    sync.Mutex
 	wrong disorder
@@ -57,8 +57,8 @@ func newPoster(fake *fakestripe.Server, log *slog.Logger) *poster {
 	}
 }
 
-// take queues an event that happened, or not, as the switches say. It never waits.
-func (p *poster) take(e fakestripe.Event) {
+// enqueue queues an event, depending on the faults. It never blocks.
+func (p *poster) enqueue(e fakestripe.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	list := []fakestripe.Event{e}
@@ -70,7 +70,8 @@ func (p *poster) take(e fakestripe.Event) {
 		p.held = list
 		return
 	case p.wrong.Reordered:
-		list, p.held = append(list, p.held...), nil
+		list = append(list, p.held...)
+		p.held = nil
 	}
 	for _, e := range list {
 		p.add(e)
@@ -80,16 +81,16 @@ func (p *poster) take(e fakestripe.Event) {
 	}
 }
 
-// add queues an event. The lock is held.
+// add queues an event. The caller holds the lock.
 func (p *poster) add(e fakestripe.Event) {
 	select {
 	case p.queue <- e:
-	default: // the job finds out what it was about
+	default: // the job looks it up
 		p.note(e.Type, "lost: too many wait")
 	}
 }
 
-// set changes what goes wrong, and lets go what was held back for it.
+// set changes the faults, and releases held webhooks if necessary.
 func (p *poster) set(wrong disorder) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,14 +104,14 @@ func (p *poster) set(wrong disorder) {
 	p.held = nil
 }
 
-// now returns what goes wrong, how many webhooks are held back, and the last ones.
+// now returns the faults, the number of held webhooks, and the last posts.
 func (p *poster) now() (wrong disorder, held int, posts []post) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.wrong, len(p.held), slices.Clone(p.posts)
 }
 
-// note lists what became of a webhook. The lock is held.
+// note lists the outcome of a webhook. The caller holds the lock.
 func (p *poster) note(kind, result string) {
 	p.posts = slices.Insert(p.posts, 0, post{app.Now(), kind, result})
 	p.posts = p.posts[:min(len(p.posts), maxPosts)]
@@ -125,7 +126,13 @@ func (p *poster) run(ctx context.Context) {
 		case e := <-p.queue:
 			result, err := p.send(ctx, e)
 			if err != nil && ctx.Err() == nil {
-				p.log.Warn("the stand-in for Stripe could not post a webhook; the service asks for it later", "type", e.Type, "err", err)
+				p.log.Warn(
+					"the stand-in for Stripe could not post a webhook; the service asks for it later",
+					"type",
+					e.Type,
+					"err",
+					err,
+				)
 			}
 			p.log.Info(paymentWebhook, "type", e.Type, "result", result)
 			p.mu.Lock()
@@ -135,14 +142,14 @@ func (p *poster) run(ctx context.Context) {
 	}
 }
 
-// send posts one webhook and says what was answered.
+// send posts one webhook and returns the answer as text.
 func (p *poster) send(ctx context.Context, e fakestripe.Event) (string, error) {
 	const failed = "not answered"
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(e.Body))
 	if err != nil {
 		return failed, err
 	}
-	r.Host = "localhost" // to which the server answers wherever it listens
+	r.Host = "localhost" // the server accepts this name at any address
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Stripe-Signature", p.fake.Sign(e.Body))
 	resp, err := p.client.Do(r)
@@ -154,7 +161,7 @@ func (p *poster) send(ctx context.Context, e fakestripe.Event) (string, error) {
 	return "answered " + strconv.Itoa(resp.StatusCode), err
 }
 
-// start posts webhooks until stop is called, which waits for the one on its way.
+// start posts webhooks until stop is called, which waits for the current one.
 func (p *poster) start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup

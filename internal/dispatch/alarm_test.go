@@ -1,6 +1,8 @@
 package dispatch_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,7 +12,7 @@ import (
 	"claviger/internal/webhook"
 )
 
-// A retry that is due before the next poll needs none, whatever else waits longer.
+// A retry that is due before the next poll is sent without it, even if other retries wait longer.
 func TestAShortRetryNeedsNoPoll(t *testing.T) {
 	for name, longerFirst := range map[string]bool{"before a longer one": false, "after a longer one": true} {
 		t.Run(name, func(t *testing.T) {
@@ -33,12 +35,11 @@ func TestAShortRetryNeedsNoPoll(t *testing.T) {
 	}
 }
 
-// What becomes due behind the place that a long search has come to is found after the next
-// poll.
+// A delivery that becomes due behind the position of a long search is found after the next poll.
 func TestDueBehindTheSearch(t *testing.T) {
 	r, g := newHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
-	const n = 2 * dispatch.PerRequest * dispatch.FirstInFlight // more than a new lane takes into memory
+	const n = 2 * dispatch.PerRequest * dispatch.FirstInFlight // more than a new lane holds in memory
 	r.store(1, n, n)
 	r.license(1, n+1)
 	late := r.event(r.out, n+1)
@@ -53,7 +54,7 @@ func TestDueBehindTheSearch(t *testing.T) {
 	}
 }
 
-// A secret that ends is not used from that time on: the endpoint is looked up again first.
+// A secret is not used after it ends: the endpoint is loaded again first.
 func TestASecretThatEnds(t *testing.T) {
 	r := steppedHarness(t)
 	old, to := &endpoint{TB: t}, &endpoint{TB: t}
@@ -67,7 +68,7 @@ func TestASecretThatEnds(t *testing.T) {
 		r.until("it is delivered", func() bool { return r.open() == 0 })
 	}
 	send()
-	r.point(1, to.ServeHTTP) // and nobody says so
+	r.point(1, to.ServeHTTP) // without a notification
 	r.aim(1, func(e *webhook.Endpoint) { e.Until = time.Time{} })
 	r.clock.step(time.Hour - 1)
 	send()
@@ -78,8 +79,47 @@ func TestASecretThatEnds(t *testing.T) {
 	same(t, "by what is known", to.list(), []int64{3, 4})
 }
 
-// Nothing is begun under a claim that does not hold: it stays in memory until the claim
-// does, or the lane ends.
+// While the endpoint is loaded because a secret has ended, messages cause no second load, and
+// deliveries in memory stay there.
+func TestASecretThatEndsIsLoadedOnce(t *testing.T) {
+	r, g := steppedHarness(t), newGate(t)
+	r.partner(1, g.ServeHTTP)
+	r.aim(1, func(e *webhook.Endpoint) { e.Until = start.Add(time.Hour) })
+	r.license(1, 1, 2)
+	r.event(r.out, 1)
+	r.event(r.out, 2)
+	out := r.stepped(settings{inFlight: 1, times: hasty})
+	lookUp := out.Dispatcher.Store.Endpoint
+	var loads atomic.Int64
+	asked, answer := make(chan struct{}), make(chan struct{})
+	out.Dispatcher.Store.Endpoint = func(ctx context.Context, id int64) (webhook.Endpoint, error) {
+		if loads.Add(1) == 2 {
+			close(asked)
+			<-answer
+		}
+		return lookUp(ctx, id)
+	}
+	r.runNode(out)
+	r.poll(out)
+	c := g.next()
+	r.until("the other is in memory", func() bool { return out.Dispatcher.Counts().Held == 2 })
+	r.aim(1, func(e *webhook.Endpoint) { e.Until = time.Time{} })
+	r.clock.step(time.Hour)
+	for n := range 3 {
+		out.Dispatcher.Hint(1, 2)
+		if n == 0 {
+			<-asked
+		}
+		r.heard(out, 1)
+	}
+	close(answer)
+	r.recordAll(out, 200, c)
+	same(t, "sent next", g.next().id, 3-c.id)
+	same(t, "loads", loads.Load(), 2)
+}
+
+// No request starts under an invalid claim: deliveries stay in memory until the claim is valid or
+// the lane ends.
 func TestNothingIsBegunWithoutAClaim(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
@@ -87,7 +127,7 @@ func TestNothingIsBegunWithoutAClaim(t *testing.T) {
 	r.event(r.out, 1)
 	r.event(r.out, 2)
 	out := r.stepped(settings{})
-	node, claim := out.Dispatcher.Store.Node, cluster.Claim{Shard: cluster.ShardOf(1)} // which the node does not have
+	node, claim := out.Dispatcher.Store.Node, cluster.Claim{Shard: cluster.ShardOf(1)} // the node does not have it
 	node.Gained(claim)
 	r.poll(out)
 	r.until("they are found", func() bool { return out.Dispatcher.Counts().Held == 2 })
@@ -99,7 +139,8 @@ func TestNothingIsBegunWithoutAClaim(t *testing.T) {
 	same(t, "in memory", out.Dispatcher.Counts().Held, 0)
 }
 
-// What is cut off when a shard is handed over is due a little later, and no attempt.
+// A request that is cut off when a shard is handed over is due a little later and is not an
+// attempt.
 func TestWhatIsCutOffIsPutOff(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
@@ -108,7 +149,7 @@ func TestWhatIsCutOffIsPutOff(t *testing.T) {
 	out := r.stepped(settings{times: hasty})
 	stop := r.run(out)
 	g.next()
-	r.write(func(tx *sqldb.Tx) { // at once, so that nobody begins it
+	r.write(func(tx *sqldb.Tx) { // in one transaction, so that it is not sent
 		insertEvent(tx, r.out.Outbox, notice(2, 1, 2, start))
 		putOff(2, start.Add(time.Hour))(tx)
 	})
@@ -119,7 +160,7 @@ func TestWhatIsCutOffIsPutOff(t *testing.T) {
 	same(t, "attempts", r.attempts(), 0)
 }
 
-// An endpoint that is back is drained until it fails, or nothing is left to send.
+// A recovered endpoint is drained until it fails or nothing is left to send.
 func TestDrainingEnds(t *testing.T) {
 	const draining = `SELECT draining FROM endpoints`
 	for name, status := range map[string]int{"when it fails": 500, "when nothing is left": 200} {
@@ -136,7 +177,7 @@ func TestDrainingEnds(t *testing.T) {
 			r.recordAll(out, status, c)
 			if status == 200 {
 				same(t, "draining", r.count(draining) > 0, true)
-				out.Dispatcher.Hear("1:0") // looks for what is due
+				out.Dispatcher.Hear("1:0") // starts a search
 			}
 			r.until("draining is over", func() bool { return r.count(draining) == 0 })
 		})

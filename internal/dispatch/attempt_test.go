@@ -19,7 +19,7 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// dead is the URL of a server that nobody runs any more.
+// dead returns the URL of a stopped server.
 func dead() string {
 	s := httptest.NewServer(nil)
 	defer s.Close()
@@ -44,7 +44,7 @@ func TestEveryFailureIsTriedAgain(t *testing.T) {
 		url    func(*testing.T) string
 		status int
 		strict bool
-		text   string // begins the recorded answer
+		text   string // prefix of the recorded answer
 	}{
 		"refused":               {url: func(*testing.T) string { return dead() }, text: "the connection was refused"},
 		"no such host":          {url: func(*testing.T) string { return "http://nobody.invalid/" }, text: "the host name"},
@@ -100,7 +100,7 @@ func TestEveryFailureIsTriedAgain(t *testing.T) {
 	}
 }
 
-// raw is a server that answers every request with a text, or never for "".
+// raw starts a server that answers every request with a text, or never for "".
 func raw(t *testing.T, text string) string {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -203,7 +203,7 @@ func TestEveryAttemptSendsTheSameBytes(t *testing.T) {
 	same(t, "attempts", numbers, []string{"1", "2", "3"})
 }
 
-// What a partner answers is kept as text, whatever it is.
+// Any answer of a partner is stored as text.
 func TestPoisonedAnswersAreRecorded(t *testing.T) {
 	r := steppedHarness(t)
 	long := strings.Repeat("é", courier.MaxBody/2) + "and more"
@@ -236,8 +236,8 @@ func TestPoisonedAnswersAreRecorded(t *testing.T) {
 	})
 }
 
-// A delivery proves the URL that it reached, also when the partner has saved another
-// since, which it says nothing of.
+// A delivery proves the URL that it reached. If the partner has saved another URL since, that one
+// stays unproven.
 func TestADeliveryProvesItsURL(t *testing.T) {
 	for name, moved := range map[string]bool{"which is the partner's": false, "which was the partner's": true} {
 		t.Run(name, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"claviger/internal/webhook"
 )
 
-// TestAwaitAttempt: the wait ends with the first attempt, also one that failed,
-// and does not begin when nothing is open.
+// TestAwaitAttempt: the wait ends with the first attempt, even a failed one, and does not start if
+// nothing is pending.
 func TestAwaitAttempt(t *testing.T) {
 	r := newHarness(t)
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -41,7 +41,7 @@ func TestAwaitAttempt(t *testing.T) {
 	}
 }
 
-// TestAwaitAttemptThatCannotBe: it does not wait where no attempt can be made.
+// TestAwaitAttemptThatCannotBe: there is no wait if no attempt can be made.
 func TestAwaitAttemptThatCannotBe(t *testing.T) {
 	for name, prepare := range map[string]func(t *testing.T) *outbox{
 		"behind one that failed": func(t *testing.T) *outbox {
@@ -79,7 +79,7 @@ func TestAwaitAttemptThatCannotBe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := prepare(t)
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // only for one that waits
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // only if it waits wrongly
 			defer cancel()
 			if !out.AwaitAttempt(ctx, 1, time.Hour) {
 				t.Error("it waits for an attempt that cannot be made")

@@ -13,7 +13,7 @@ import (
 	"claviger/internal/webhook"
 )
 
-// fill makes the disk of the database full for answers that are long.
+// fill makes the database's disk full for long answers.
 func (r *harness) fill() {
 	r.Helper()
 	r.write(func(tx *sqldb.Tx) {
@@ -22,12 +22,12 @@ func (r *harness) fill() {
 			tx.Queue(`CREATE TRIGGER full_disk BEFORE INSERT ON webhook_responses EXECUTE FUNCTION full_disk()`)
 			return
 		}
-		tx.Queue(`CREATE TABLE filling AS SELECT zeroblob(4194304) AS x`) // in all pages that are free
-		tx.Queue(`PRAGMA max_page_count = 1`)                             // as many as there are
+		tx.Queue(`CREATE TABLE filling AS SELECT zeroblob(4194304) AS x`) // fills the free pages
+		tx.Queue(`PRAGMA max_page_count = 1`)                             // the current number
 	})
 }
 
-// empty makes space on the disk again.
+// empty frees the disk again.
 func (r *harness) empty() {
 	r.Helper()
 	r.write(func(tx *sqldb.Tx) {
@@ -39,7 +39,7 @@ func (r *harness) empty() {
 	})
 }
 
-// answered has the recorder of a dispatcher take answers to events.
+// answered gives answers for events to the recorder of a dispatcher.
 func answered(out *outbox, events ...int64) {
 	for _, id := range events {
 		out.Dispatcher.Answer(webhook.Attempt{
@@ -54,8 +54,8 @@ const (
 	givenUp  = "cannot be recorded"
 )
 
-// While the database takes no answers, they are kept as they are and tried again, soon at
-// first and then each second. That is two lines in the log.
+// While the database cannot store answers, they stay unchanged and are retried, quickly at first
+// and then every second. This logs two lines.
 func TestAnswersWaitForTheDatabase(t *testing.T) {
 	url := sqldbtest.URL(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -67,10 +67,10 @@ func TestAnswersWaitForTheDatabase(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		begun := time.Now()
-		var asked []time.Duration // for the time: by each try, and by the lines
+		var asked []time.Duration // calls of now: by each try, and by the log lines
 		out := r.node(settings{log: log, now: func() time.Time {
 			if asked = append(asked, time.Since(begun)); len(asked) > 20 {
-				cancel() // it is tried without a pause
+				cancel() // it retries without a pause
 			}
 			return now()
 		}})
@@ -96,8 +96,8 @@ func TestAnswersWaitForTheDatabase(t *testing.T) {
 	})
 }
 
-// Nor is an answer given up while the database does not answer at all, whatever the error
-// says of it.
+// Nor does the recorder give up an answer while the database does not respond at all, with any
+// error.
 func TestAnswersWaitForADatabaseThatIsGone(t *testing.T) {
 	url := sqldbtest.URL(t)
 	synctest.Test(t, func(t *testing.T) {

@@ -13,12 +13,11 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// stored is how many deliveries wait when a benchmark's clock starts.
+// stored is the number of deliveries that wait when a benchmark starts.
 const stored = 20000
 
-// BenchmarkDrain sends deliveries that are stored, to one endpoint and to
-// twenty, until all are recorded. Bare is what it is held against: a client that
-// posts the same bytes, 64 at a time, and records nothing.
+// BenchmarkDrain sends stored deliveries to one endpoint and to twenty, until all are recorded.
+// Bare is the comparison: a client that posts the same bytes, 64 at a time, and records nothing.
 func BenchmarkDrain(b *testing.B) {
 	for _, partners := range []int64{1, 20} {
 		for _, licenses := range []int64{stored, 1000} {
@@ -94,7 +93,7 @@ func report(b *testing.B, used time.Duration) {
 	b.ReportMetric(float64(used.Microseconds())/n, "cpu-µs/delivery")
 }
 
-// bare posts the body as often as deliveries are stored, 64 at a time.
+// bare posts the body once per stored delivery, 64 at a time.
 func bare(b *testing.B, transport *http.Transport, urls []string, body []byte) {
 	client := &http.Client{Transport: transport}
 	var next atomic.Int64
@@ -121,14 +120,13 @@ func bare(b *testing.B, transport *http.Transport, urls []string, body []byte) {
 	wg.Wait()
 }
 
-// sink is an endpoint that takes everything.
+// sink accepts everything.
 func sink(w http.ResponseWriter, req *http.Request) {
 	_, _ = io.Copy(io.Discard, req.Body)
 	_, _ = w.Write([]byte(`{"success":true}`))
 }
 
-// store writes events of licenses, dealt out evenly over the partners, with
-// their deliveries.
+// store writes events of licenses, spread evenly over the partners, with their deliveries.
 func (r *harness) store(partners, licenses, events int64) {
 	r.Helper()
 	const batch = 1000

@@ -5,20 +5,20 @@ import (
 	"sync"
 )
 
-// budget bounds something over all lanes. When half of it is used, a lane gets no more
-// than a fair part, so that many partners that hang leave enough for those that do not.
-// Lanes that have nothing get something in the order in which they asked.
+// budget limits a resource over all lanes. When half of it is used, a lane gets only its fair part,
+// so that many hanging partners leave enough for the others. Lanes that have nothing are served in
+// the order of their requests.
 type budget struct {
 	limit int
 	fair  int
 
 	mu      sync.Mutex
 	used    int
-	waiting []*lane // for whom nothing was left, the next first
+	waiting []*lane // lanes that got nothing, in order
 }
 
-// take gives a lane that has some up to as many as it wants. A lane that has nothing and
-// gets nothing is woken when it is its turn, and then takes or leaves.
+// take gives a lane up to wants units. A lane that has nothing and gets nothing is woken at its
+// turn, and must then call take or leave.
 func (b *budget) take(l *lane, has, wants int) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -34,12 +34,12 @@ func (b *budget) take(l *lane, has, wants int) int {
 		return 0
 	}
 	b.used += n
-	b.waiting = b.waiting[place+1:] // it stood first, or nobody waits
+	b.waiting = b.waiting[place+1:] // l was first in the queue, or the queue was empty
 	b.wake()
 	return n
 }
 
-// give returns some.
+// give returns n units.
 func (b *budget) give(n int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -47,7 +47,7 @@ func (b *budget) give(n int) {
 	b.wake()
 }
 
-// leave is called by a lane that wants nothing any more.
+// leave removes a lane from the queue.
 func (b *budget) leave(l *lane) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,7 +57,7 @@ func (b *budget) leave(l *lane) {
 	}
 }
 
-// wake wakes whose turn it is, if something is left.
+// wake wakes the next lane if units are left.
 func (b *budget) wake() {
 	if len(b.waiting) > 0 && b.used < b.limit {
 		b.waiting[0].box.post(func(*mail) {})

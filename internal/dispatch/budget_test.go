@@ -9,8 +9,8 @@ import (
 	"claviger/internal/webhook"
 )
 
-// Who has nothing and gets nothing waits, in the order of asking; nobody takes before
-// those who wait.
+// A lane that has nothing and gets nothing waits, in the order of requests; no lane overtakes a
+// waiting one.
 func TestBudgetHasAnOrder(t *testing.T) {
 	b := dispatch.NewBudget(2, 1)
 	same(t, "a takes all", b.Take("a", 0, 2), 2)
@@ -21,7 +21,7 @@ func TestBudgetHasAnOrder(t *testing.T) {
 	same(t, "who has some does not wait", b.Take("a", 2, 1), 0)
 	same(t, "woken while nothing is left", b.Woken(), nil)
 	b.Leave("d")
-	b.Leave("a") // which does not wait
+	b.Leave("a") // it does not wait
 	same(t, "woken by who leaves while nothing is left", b.Woken(), nil)
 	b.Give(1)
 	same(t, "woken when something is left", b.Woken(), []string{"b"})
@@ -39,7 +39,7 @@ func TestBudgetHasAnOrder(t *testing.T) {
 	same(t, "who asks when nobody waits", b.Take("c", 0, 1), 1)
 }
 
-// One that waits is passed by nobody, though it waits alone.
+// A single waiting lane is not overtaken either.
 func TestBudgetIsNotTakenBeforeTheOnlyOneThatWaits(t *testing.T) {
 	b := dispatch.NewBudget(1, 1)
 	same(t, "a takes all", b.Take("a", 0, 1), 1)
@@ -49,7 +49,7 @@ func TestBudgetIsNotTakenBeforeTheOnlyOneThatWaits(t *testing.T) {
 	same(t, "b takes", b.Take("b", 0, 1), 1)
 }
 
-// Who takes less than is left has the next one woken.
+// A lane that takes less than is left wakes the next one.
 func TestBudgetIsPassedOn(t *testing.T) {
 	b := dispatch.NewBudget(2, 1)
 	same(t, "a takes all", b.Take("a", 0, 2), 2)
@@ -62,7 +62,7 @@ func TestBudgetIsPassedOn(t *testing.T) {
 	same(t, "c takes", b.Take("c", 0, 1), 1)
 }
 
-// When half is used, a lane has no more than its part.
+// When half is used, a lane gets only its fair part.
 func TestBudgetIsShared(t *testing.T) {
 	b := dispatch.NewBudget(8, 2)
 	same(t, "a", b.Take("a", 0, 3), 3)
@@ -76,8 +76,7 @@ func TestBudgetIsShared(t *testing.T) {
 	same(t, "less than half is used", b.Half(), true)
 }
 
-// What a search may bring counts as in memory until it is over, also when its lane has
-// ended meanwhile.
+// The space reserved for a search stays in use until the search ends, even if its lane has ended.
 func TestASearchOutlivesItsLane(t *testing.T) {
 	r := newHarness(t)
 	e := &endpoint{TB: t}

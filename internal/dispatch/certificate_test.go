@@ -19,8 +19,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// The end of the certificate that an endpoint shows is noted, whether it takes the event
-// or not, and only for the URL that the partner has now.
+// The expiry of an endpoint's certificate is stored whether or not it accepts the event, but only
+// for the partner's current URL.
 func TestCertificateIsNoted(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
@@ -56,11 +56,11 @@ func TestCertificateIsNoted(t *testing.T) {
 	}
 }
 
-// trusted is a certificate for servers of this machine, which this process trusts.
+// trusted is a certificate for servers on this machine that this process trusts.
 var trusted tls.Certificate
 
-// makeTrusted makes trusted. The system's certificates are read once, so it is called
-// before the first test.
+// makeTrusted creates trusted. Call it before the first test, because the system's certificates are
+// read only once.
 func makeTrusted() (end func(), err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// A request whose claim is lost while its connection is made is not sent, and is no
-// attempt.
+// A request is not sent if its claim is lost while it connects. It is not an attempt.
 func TestAClaimLostWhileDialing(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
@@ -30,7 +29,7 @@ func TestAClaimLostWhileDialing(t *testing.T) {
 	}})
 	t.Cleanup(out.Dispatcher.Client.Close)
 	node := out.Dispatcher.Store.Node
-	node.Release = func(context.Context, cluster.Claim) {} // so that no lane hears of it
+	node.Release = func(context.Context, cluster.Claim) {} // so that no lane is notified
 	stop := r.runNode(out)
 	r.poll(out)
 	<-dials
@@ -44,8 +43,8 @@ func TestAClaimLostWhileDialing(t *testing.T) {
 	node.Lost(cluster.Claim{Shard: cluster.ShardOf(1)}) // ends the lane
 }
 
-// An idle lane that ends while its shard is handed over keeps nobody waiting, and what is
-// written meanwhile is sent by whoever has the shard next.
+// An idle lane that ends while its shard is handed over does not delay the release. Events written
+// meanwhile are sent by the next owner.
 func TestAShardIsHandedOverWhileItsLaneEnds(t *testing.T) {
 	r := newHarness(t)
 	e := &endpoint{TB: t}
@@ -77,7 +76,7 @@ func TestAShardIsHandedOverWhileItsLaneEnds(t *testing.T) {
 	r.until("nothing is in memory", func() bool { return out.Dispatcher.Counts() == dispatch.Counted{} && out.Dispatcher.Lanes() == 0 })
 }
 
-// What another process writes is heard of, and not only found by the next poll.
+// Events of another process arrive by a notification, not only by the next poll.
 func TestASaleOfAnotherProcessNeedsNoPoll(t *testing.T) {
 	r := newHarness(t)
 	e := &endpoint{TB: t}
@@ -89,7 +88,7 @@ func TestASaleOfAnotherProcessNeedsNoPoll(t *testing.T) {
 	out.Dispatcher.PollEvery(time.Hour)
 	r.run(out)
 	other := silent(sqldbtest.OpenWith(t, r.url, sqldb.Options{}), now)
-	if sqldbtest.Postgres() { // where either may own the partner, and hints tell the one of the other's sales
+	if sqldbtest.Postgres() { // either node may own the partner, and hints announce the other's events
 		other = r.node(settings{times: times})
 		other.Dispatcher.PollEvery(time.Hour)
 		r.shared = true
@@ -99,7 +98,7 @@ func TestASaleOfAnotherProcessNeedsNoPoll(t *testing.T) {
 			return n >= cluster.Shards/4 && n+out.Dispatcher.Owned() == cluster.Shards
 		})
 	}
-	for i := range 20 { // of the first a poll at the start may know
+	for i := range 20 { // a poll at the start may find the first one
 		by := []*outbox{other, out}[i%2]
 		db := r.db
 		r.db = by.DB

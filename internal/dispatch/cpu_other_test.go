@@ -4,5 +4,5 @@ package dispatch_test
 
 import "time"
 
-// processCPU is not measured where the system has another way to tell it.
+// processCPU returns 0 on systems without getrusage.
 func processCPU() time.Duration { return 0 }

@@ -15,8 +15,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// cpu is how much processor time this process has used, and the PostgreSQL
-// beside it as script/with-postgres starts one, as far as the system tells.
+// cpu returns the processor time of this process, and of the PostgreSQL that script/with-postgres
+// starts, as far as the system reports it.
 func cpu() time.Duration { return processCPU() + serverCPU() }
 
 func serverCPU() time.Duration {
@@ -34,7 +34,7 @@ func serverCPU() time.Duration {
 	for _, file := range stats {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			continue // it ended
+			continue // the process has ended
 		}
 		_, rest, _ := strings.Cut(string(text), ") ")
 		if f := strings.Fields(rest); len(f) > 12 && f[1] == postmaster {
@@ -49,7 +49,7 @@ func serverCPU() time.Duration {
 
 var profiles = flag.String("profiles", "", "a folder for CPU profiles of what benchmarks measure, without what they prepare")
 
-// profiled takes a CPU profile until done is called.
+// profiled writes a CPU profile until done is called.
 func profiled(b *testing.B) (done func()) {
 	b.Helper()
 	if *profiles == "" {

@@ -13,14 +13,14 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// TestADiagnosisIsKeptWithAFailedAttempt: what an answer gives away of the
-// mistake is on record, in the whole list and inside the event; a delivery has
-// none. Nothing is asked of the server for it, and no secret is in it.
+// TestADiagnosisIsKeptWithAFailedAttempt: the mistake that an answer reveals is stored, in the full
+// list and inside the event; a success has none. It needs no further request and contains no
+// secret.
 func TestADiagnosisIsKeptWithAFailedAttempt(t *testing.T) {
 	answers := []struct {
 		status       int
 		header, body string
-		want         string // part of the diagnosis; "": there is none
+		want         string // part of the diagnosis; "": none
 	}{
 		{401, "", "", "rejected the request as unauthorized"},
 		{403, "", "<!doctype html>", "something other than your handler may have answered"},

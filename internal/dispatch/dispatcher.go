@@ -1,26 +1,3 @@
-// Package dispatch sends deliveries from the memory of the node that owns them. It owns
-// the lanes, how many requests are in flight, and the queue of answers that are to be
-// recorded. It has no tables and no SQL: webhook finds what is to be sent and records
-// what came of it, courier signs and posts, and cluster says which node sends for a
-// partner.
-//
-// # Lanes
-//
-// Only the owner of a partner's shard sends for it. It has a lane for each partner that
-// has something to send: a goroutine with the deliveries in memory. What a lane has is a
-// copy; the outbox is the truth, and a lane can end at any time. Nobody waits for a lane:
-// it is told things through a mailbox.
-//
-// A lane hears of new deliveries from this node's own transactions after their commit,
-// of those of other nodes by hints, and of everything else by a poll each second.
-//
-// How many requests a lane has in flight follows how the endpoint answers. All lanes
-// share what the node may have in flight and in memory.
-//
-// # Answers
-//
-// A recorder has answers recorded in batches. While the database cannot be written,
-// answers wait in memory, and soon nothing more is sent.
 package dispatch
 
 import (
@@ -38,19 +15,19 @@ import (
 	"claviger/internal/webhook"
 )
 
-// The dispatcher's own bounds.
+// Limits of the dispatcher.
 const (
-	maxRequests  = 4096             // begun and not recorded, over all lanes
+	maxRequests  = 4096             // started and not recorded, over all lanes
 	maxHeld      = 16384            // deliveries in memory
-	pollEvery    = time.Second      // the net under messages
-	pollShare    = 20               // a poll takes at most this part of the time
-	queryTime    = 10 * time.Second // for each thing asked of the database
-	recordTime   = 3 * time.Second  // for answers that are not recorded when a shard is handed over
-	cutRetry     = 10 * time.Second // until what was cut off is tried again
-	mostInFlight = 256              // requests of one lane, where no setting says otherwise
+	pollEvery    = time.Second      // fallback poll, in case a notification was lost
+	pollShare    = 20               // a poll uses at most this fraction of the time
+	queryTime    = 10 * time.Second // per database query
+	recordTime   = 3 * time.Second  // for unrecorded answers when a shard is handed over
+	cutRetry     = 10 * time.Second // delay of deliveries that were cut off
+	mostInFlight = 256              // requests of one lane, without a setting
 )
 
-// Dispatcher sends the deliveries of the partners whose shards this node owns.
+// Dispatcher sends the deliveries of partners in shards that this node owns.
 type Dispatcher struct {
 	Store     webhook.Store // without Superseded
 	Log       *slog.Logger
@@ -59,7 +36,7 @@ type Dispatcher struct {
 	Metrics   *Metrics
 	Tracer    trace.Tracer     // nil: attempts are not traced
 	Random    func() float64   // nil: random
-	SignNow   func() time.Time // the clock of signatures, which servers compare with their own; nil: that of Store
+	SignNow   func() time.Time // clock of signatures, which servers check; nil: the clock of Store
 
 	lanes    registry
 	recorder recorder
@@ -68,18 +45,18 @@ type Dispatcher struct {
 	limits   limits
 }
 
-// limits are bounds over all lanes, and what goes on in them.
+// limits contains limits over all lanes and their current use.
 type limits struct {
-	requests budget        // begun and not recorded
+	requests budget        // started and not recorded
 	memory   budget        // deliveries
 	inFlight atomic.Int64  // requests
-	idle     time.Duration // how long a lane without deliveries stays ready for the next
+	idle     time.Duration // how long a lane without deliveries stays
 	work     sync.WaitGroup
 	troubles troubles
 }
 
-// Prepare makes the parts that Enqueue and Run share and has the node tell which shards
-// it owns. It is called once, before either.
+// Prepare initializes the parts shared by Enqueue and Run, and registers for changes of the node's
+// shards. Call it once, before either.
 func (d *Dispatcher) Prepare() *Dispatcher {
 	if d.Random == nil {
 		d.Random = random
@@ -87,22 +64,28 @@ func (d *Dispatcher) Prepare() *Dispatcher {
 	d.lanes = registry{lanes: map[int64]*lane{}, claims: map[int]cluster.Claim{}}
 	d.recorder = recorder{d: d, wake: make(chan struct{}, 1), enough: make(chan struct{}, 1)}
 	d.hinter = hinter{wake: make(chan struct{}, 1)}
-	d.poller.wake, d.poller.every = make(chan struct{}, 1), pollEvery
-	d.limits.requests.limit, d.limits.requests.fair = maxRequests, 1
-	d.limits.memory.limit, d.limits.memory.fair = maxHeld, 16
+	d.poller.wake = make(chan struct{}, 1)
+	d.poller.every = pollEvery
+	d.limits.requests.limit = maxRequests
+	d.limits.requests.fair = 1
+	d.limits.memory.limit = maxHeld
+	d.limits.memory.fair = 16
 	d.limits.idle = idleTime
 	d.limits.troubles = troubles{since: map[string]time.Time{}}
 	d.Store.Superseded = d.logSuperseded
 	n := d.Store.Node
-	n.Gained, n.Release, n.Lost, n.Cut = d.gained, d.release, d.lost, d.cut
+	n.Gained = d.gained
+	n.Release = d.release
+	n.Lost = d.lost
+	n.Cut = d.cut
 	return d
 }
 
-// random is a field's default: tests have their own.
-func random() float64 { return rand.Float64() } //nolint:gosec // spreads load, keeps no secret
+// random returns a number from [0,1). It is the default of Random; tests set their own.
+func random() float64 { return rand.Float64() } //nolint:gosec // spreads load, protects no secret
 
-// Run has the node take part in the cluster, and sends for the shards that it owns, until
-// ctx is over. What was sent is recorded before it returns; an error is the node's.
+// Run joins the cluster and sends for the node's shards until ctx is done. It records all answers
+// before it returns. An error comes from the node.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	parts, end := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
@@ -114,7 +97,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	return err
 }
 
-// runParts runs what serves the lanes until ctx is over.
+// runParts runs the recorder, hints and polls for the lanes until ctx is done.
 func (d *Dispatcher) runParts(ctx context.Context) {
 	var parts sync.WaitGroup
 	parts.Go(func() { d.recorder.run(ctx) })
@@ -128,28 +111,28 @@ func (d *Dispatcher) runParts(ctx context.Context) {
 	parts.Wait()
 }
 
-// registry is the lanes of this node and the claims that they work under.
+// registry contains the lanes of this node and their claims.
 type registry struct {
 	mu     sync.Mutex
 	lanes  map[int64]*lane
 	claims map[int]cluster.Claim
 }
 
-// Work is how much a node has to send at this moment.
+// Work is the current load of a node.
 type Work struct {
-	Shards   int // whose partners it sends for
+	Shards   int // owned shards
 	Lanes    int // partners with something to send
 	InFlight int // requests
 }
 
-// Work returns how much is to be sent.
+// Work returns the current load.
 func (d *Dispatcher) Work() Work {
 	d.lanes.mu.Lock()
 	defer d.lanes.mu.Unlock()
 	return Work{Shards: len(d.lanes.claims), Lanes: len(d.lanes.lanes), InFlight: int(d.limits.inFlight.Load())}
 }
 
-// gained begins to send for the partners of a shard.
+// gained starts sending for the partners of a shard.
 func (d *Dispatcher) gained(c cluster.Claim) {
 	d.lanes.mu.Lock()
 	d.lanes.claims[c.Shard] = c
@@ -158,7 +141,7 @@ func (d *Dispatcher) gained(c cluster.Claim) {
 	signal(d.poller.wake)
 }
 
-// disown takes a shard from the dispatcher and returns its lanes: no more are made.
+// disown removes a shard and returns its lanes. After it, no new lane of the shard is created.
 func (d *Dispatcher) disown(c cluster.Claim) []*lane {
 	d.lanes.mu.Lock()
 	defer d.lanes.mu.Unlock()
@@ -172,15 +155,15 @@ func (d *Dispatcher) disown(c cluster.Claim) []*lane {
 	return list
 }
 
-// release hands a shard over: requests under way end in their own time, or are cut off
-// when ctx is over, and what came of them is recorded.
+// release hands a shard over. Running requests may finish until ctx is done; then they are cut off.
+// Their answers are recorded.
 func (d *Dispatcher) release(ctx context.Context, c cluster.Claim) {
 	list := d.disown(c)
-	tell(list, func(m *mail) { m.stop = true })
+	tell(list, orderStop)
 	if await(ctx, list) {
 		return
 	}
-	tell(list, func(m *mail) { m.cut = true })
+	tell(list, orderCut)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()
 	if !await(last, list) {
@@ -188,12 +171,12 @@ func (d *Dispatcher) release(ctx context.Context, c cluster.Claim) {
 	}
 }
 
-// lost ends the lanes of a shard that another node may own by now.
+// lost ends the lanes of a shard that another node may already own.
 func (d *Dispatcher) lost(c cluster.Claim) { d.leave(d.disown(c)) }
 
-// leave ends lanes as soon as nothing of them is being sent.
+// leave ends lanes as soon as none of their requests is in flight.
 func (d *Dispatcher) leave(list []*lane) {
-	tell(list, func(m *mail) { m.stop, m.cut, m.leave = true, true, true })
+	tell(list, orderCut|orderLeave)
 	for _, l := range list {
 		<-l.done
 	}
@@ -204,17 +187,17 @@ func (d *Dispatcher) cut() {
 	d.lanes.mu.Lock()
 	defer d.lanes.mu.Unlock()
 	for _, l := range d.lanes.lanes {
-		l.box.post(func(m *mail) { m.cut = true })
+		l.box.post(ordered(orderCut))
 	}
 }
 
-func tell(list []*lane, add func(*mail)) {
+func tell(list []*lane, o orders) {
 	for _, l := range list {
-		l.box.post(add)
+		l.box.post(ordered(o))
 	}
 }
 
-// await waits for lanes to end, and reports whether they all did before ctx was over.
+// await waits for lanes to end, and reports whether all ended before ctx was done.
 func await(ctx context.Context, list []*lane) bool {
 	for _, l := range list {
 		select {
@@ -226,8 +209,8 @@ func await(ctx context.Context, list []*lane) bool {
 	return true
 }
 
-// post tells the partner's lane something, if this node owns it. A lane is made where
-// there is none.
+// post sends a message to the partner's lane if this node owns it. It creates the lane if
+// necessary.
 func (d *Dispatcher) post(partnerID int64, add func(*mail)) bool {
 	d.lanes.mu.Lock()
 	defer d.lanes.mu.Unlock()
@@ -244,52 +227,41 @@ func (d *Dispatcher) post(partnerID int64, add func(*mail)) bool {
 	return l.box.post(add)
 }
 
-// end removes a lane that has nothing to do, unless it was told something meanwhile.
-func (d *Dispatcher) end(l *lane, force bool) bool {
+// end removes a lane. A running lane stays if it has a new message.
+func (d *Dispatcher) end(l *lane) bool {
 	d.lanes.mu.Lock()
 	defer d.lanes.mu.Unlock()
-	if !l.box.close(force) {
+	if !l.box.close(l.ending.phase != running) {
 		return false
 	}
 	delete(d.lanes.lanes, l.partnerID)
 	return true
 }
 
-// Tell is how an outbox on this node tells the dispatcher of changes.
-func (d *Dispatcher) Tell() webhook.Tell {
-	return webhook.Tell{Offer: d.offer, Hint: d.hint, Reload: d.reload}
-}
-
-// offer gives a new delivery to its lane, or has its owner look for it.
-func (d *Dispatcher) offer(it *webhook.Item) {
-	if !d.post(it.PartnerID, func(m *mail) { m.fresh = append(m.fresh, it) }) {
-		d.hintOthers(it.PartnerID, it.LicenseID)
+// Tell listens to webhook.Outbox.Tell of this node. The lane gets the new delivery, checks the
+// license for due ones, or reloads the endpoint before it sends anything more. If another node owns
+// the lane, that one gets a hint.
+func (d *Dispatcher) Tell(n webhook.News) {
+	message := func(m *mail) { m.hints = append(m.hints, n.LicenseID) }
+	switch {
+	case n.Item != nil:
+		message = func(m *mail) { m.fresh = append(m.fresh, n.Item) }
+	case n.Reload:
+		message = ordered(orderReload)
+	}
+	if !d.post(n.PartnerID, message) {
+		d.hintOthers(n.PartnerID, n.LicenseID)
 	}
 }
 
-// hint has the owner of the lane look for what is due of a license.
-func (d *Dispatcher) hint(partnerID, licenseID int64) {
-	if !d.post(partnerID, func(m *mail) { m.hints = append(m.hints, licenseID) }) {
-		d.hintOthers(partnerID, licenseID)
-	}
-}
-
-// reload has the owner of the lane look at the endpoint before it sends anything more,
-// and then for what is due.
-func (d *Dispatcher) reload(partnerID int64) {
-	if !d.post(partnerID, func(m *mail) { m.reload = true }) {
-		d.hintOthers(partnerID, 0)
-	}
-}
-
-// troubles are what does not work in the background, by what is done.
+// troubles contains current background failures by activity.
 type troubles struct {
 	mu    sync.Mutex
 	since map[string]time.Time
 }
 
-// note logs a trouble of the background when it begins and when it is over, and not each
-// time in between: a database that is away for an hour is one piece of news.
+// note logs a background failure when it starts and when it ends, not on each repetition: an hour
+// without the database is one message.
 func (d *Dispatcher) note(ctx context.Context, doing string, err error) {
 	t := &d.limits.troubles
 	t.mu.Lock()

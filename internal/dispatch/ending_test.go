@@ -13,8 +13,7 @@ import (
 	"claviger/internal/webhook"
 )
 
-// Requests that are cut off when the claims' time has run out are no attempts, and are
-// made again.
+// Requests that are cut off when the claim has expired are not attempts and are repeated.
 func TestCutOffRequestsAreMadeAgain(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
@@ -30,7 +29,7 @@ func TestCutOffRequestsAreMadeAgain(t *testing.T) {
 	same(t, "states", r.states(), []string{"1 delivered after 1"})
 }
 
-// A shard that was lost waits for no answer and no record.
+// A lost shard waits neither for answers nor for records.
 func TestALostShardWaitsForNothing(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
@@ -47,7 +46,7 @@ func TestALostShardWaitsForNothing(t *testing.T) {
 	same(t, "open", r.open(), 2)
 }
 
-// What is due in a shard is looked for when the node gains it, not only by the next poll.
+// When a node gains a shard, it searches for due deliveries immediately, not only by the next poll.
 func TestWhatIsDueInAGainedShard(t *testing.T) {
 	r, g := newHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
@@ -58,14 +57,14 @@ func TestWhatIsDueInAGainedShard(t *testing.T) {
 	node := out.Dispatcher.Store.Node
 	claim, _ := node.Claim(cluster.ShardOf(1))
 	node.Release(t.Context(), claim)
-	r.settle(out) // the polls of the start are over
+	r.settle(out) // the polls at the start are done
 	r.event(silent(out.DB, now), 1)
 	node.Gained(claim)
 	same(t, "sent", g.next().id, 1)
 }
 
-// Nothing is sent by what was known of an endpoint while it is looked up again, nor is
-// what comes meanwhile forgotten.
+// While the endpoint is loaded again, nothing is sent with the old settings, and new messages are
+// not lost.
 func TestNothingIsSentWhileTheEndpointIsLookedUp(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
@@ -91,14 +90,13 @@ func TestNothingIsSentWhileTheEndpointIsLookedUp(t *testing.T) {
 	r.event(out, 2)
 	r.heard(out, 1)
 	r.event(out, 2)
-	r.heard(out, 1) // the lane has seen to the one before
+	r.heard(out, 1) // the lane has handled the first
 	same(t, "under way", out.Dispatcher.Begun(), 0)
 	answers <- struct{}{}
 	same(t, "sent then", g.next().id, 2)
 }
 
-// An endpoint that cannot be looked up is looked up again a little later, without a poll;
-// that is two lines in the log.
+// If loading an endpoint fails, it is retried soon, without a poll. This logs two lines.
 func TestAnEndpointThatCannotBeLookedUp(t *testing.T) {
 	r, g, log := steppedHarness(t), newGate(t), &journal{}
 	r.partner(1, g.ServeHTTP)
@@ -120,7 +118,7 @@ func TestAnEndpointThatCannotBeLookedUp(t *testing.T) {
 	same(t, "over", len(log.lines("level=INFO", "trouble is over", "look for webhooks to partner 1")), 1)
 }
 
-// A second search takes no more into memory than a lane may have there.
+// A second search does not exceed the lane's memory limit.
 func TestASecondSearchKnowsWhatIsHeld(t *testing.T) {
 	r, g := newHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
@@ -140,7 +138,7 @@ func TestASecondSearchKnowsWhatIsHeld(t *testing.T) {
 	same(t, "in memory", out.Dispatcher.Counts().Held, most)
 }
 
-// A dispatcher that stops as it was told to has nothing to complain of.
+// A normal stop logs no error.
 func TestAStopIsNoError(t *testing.T) {
 	r, e, log := newHarness(t), &endpoint{TB: t}, &journal{}
 	r.partner(1, e.ServeHTTP)
@@ -152,7 +150,7 @@ func TestAStopIsNoError(t *testing.T) {
 	same(t, "errors", log.lines("level=ERROR"), nil)
 }
 
-// Where no other chance is set, retries are spread by one.
+// By default retries are spread randomly.
 func TestRetriesAreSpreadByDefault(t *testing.T) {
 	d := (&dispatch.Dispatcher{Store: webhook.Store{DB: &sqldb.DB{}, Node: &cluster.Node{}}}).Prepare()
 	a, b := d.Random(), d.Random()
@@ -161,14 +159,14 @@ func TestRetriesAreSpreadByDefault(t *testing.T) {
 	}
 }
 
-// Polls come each second, and take no more than a twentieth of the time.
+// Polls run every second and use at most a twentieth of the time.
 func TestPollsLeaveTime(t *testing.T) {
 	d := (&dispatch.Dispatcher{Store: webhook.Store{DB: &sqldb.DB{}, Node: &cluster.Node{}}}).Prepare()
 	same(t, "after a quick one", d.PollPause(time.Millisecond), time.Second)
 	same(t, "after a slow one", d.PollPause(time.Second), 20*time.Second)
 }
 
-// All refused events are looked at every ten seconds, and when the clock was set back.
+// All refused events are checked every ten seconds, and when the clock was set back.
 func TestRefusedEventsAreLookedAtNowAndThen(t *testing.T) {
 	const long = 12 * time.Hour
 	for name, c := range map[string]struct{ early, late time.Duration }{
@@ -182,7 +180,7 @@ func TestRefusedEventsAreLookedAtNowAndThen(t *testing.T) {
 			r.pass(first, 20)
 			g := newGate(t)
 			r.point(1, g.ServeHTTP)
-			out := r.manual(settings{schedule: schedule}) // looks at them
+			out := r.manual(settings{schedule: schedule}) // checks them
 			refund := r.event(r.out, 1)
 			r.clock.step(c.early)
 			r.poll(out)

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// endpoint is a partner's server: it keeps a journal of what it got, in order,
-// and answers as it is told.
+// endpoint is a partner's server. It records the events it got, in order, and answers as
+// configured.
 type endpoint struct {
 	testing.TB
 	mu     sync.Mutex
 	ids    []int64
-	status map[int64]int // by event; 0: what all get
+	status map[int64]int // by event; 0: use all
 	all    int           // 0: 200
 	header http.Header
 }
@@ -29,14 +29,14 @@ func (e *endpoint) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.WriteHeader(orElse(orElse(e.status[id], e.all), 200))
 }
 
-// answer makes the endpoint answer all events with a status.
+// answer sets the status for all events.
 func (e *endpoint) answer(status int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.all = status
 }
 
-// answerTo makes it answer one event with a status.
+// answerTo sets the status for one event.
 func (e *endpoint) answerTo(id int64, status int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -46,14 +46,14 @@ func (e *endpoint) answerTo(id int64, status int) {
 	e.status[id] = status
 }
 
-// list is what it got so far.
+// list returns the events received so far.
 func (e *endpoint) list() []int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return append([]int64{}, e.ids...)
 }
 
-// taken is what it got since it was last asked.
+// taken returns the events received since the last call.
 func (e *endpoint) taken() []int64 {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -62,13 +62,13 @@ func (e *endpoint) taken() []int64 {
 	return ids
 }
 
-// gate is an endpoint whose requests wait until the test lets each go.
+// gate is an endpoint that holds requests until the test answers each.
 type gate struct {
 	testing.TB
 	arrived chan *caller
 }
 
-// caller is a request that waits.
+// caller is a waiting request.
 type caller struct {
 	id     int64
 	answer chan int
@@ -86,7 +86,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// next is the next request that arrives.
+// next returns the next request that arrives.
 func (g *gate) next() *caller {
 	g.Helper()
 	select {
@@ -98,7 +98,7 @@ func (g *gate) next() *caller {
 	}
 }
 
-// callers are the next so many requests.
+// callers returns the next n requests.
 func (g *gate) callers(n int) []*caller {
 	g.Helper()
 	list := make([]*caller, n)

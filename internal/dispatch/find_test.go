@@ -10,8 +10,8 @@ import (
 	"claviger/internal/webhook"
 )
 
-// What a search finds: five licenses have an event each, of which the fourth failed before
-// and waits, and the fifth is to wait, because the endpoint asked for it.
+// Results of a search: five licenses have one event each. The fourth failed before and waits; the
+// fifth waits because the endpoint asked for it.
 func TestFind(t *testing.T) {
 	const drain = `UPDATE endpoints SET draining = `
 	for name, c := range map[string]struct {
@@ -48,7 +48,8 @@ func TestFind(t *testing.T) {
 				r.event(r.out, id)
 			}
 			out := r.stepped(settings{})
-			first, err := out.Dispatcher.Store.Find(t.Context(), webhook.Search{PartnerID: 1, Reload: true}) // makes the endpoint's row
+			// Creates the endpoint's row.
+			first, err := out.Dispatcher.Store.Find(t.Context(), webhook.Search{PartnerID: 1, Reload: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -77,8 +78,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// What is due behind an event that waits is put off when nothing else is due, so that no
-// poll meets it again.
+// If nothing else is due, a delivery behind a waiting event is delayed, so that no poll finds it
+// again.
 func TestNothingIsDue(t *testing.T) {
 	r := steppedHarness(t)
 	r.partner(1, newGate(t).ServeHTTP)
@@ -94,7 +95,7 @@ func TestNothingIsDue(t *testing.T) {
 	same(t, "waits", r.waits(), []string{"1 in 1h0m0s", "2 in 1h0m0s"})
 }
 
-// What was cut off under a claim that is lost is not put off.
+// A delivery cut off under a lost claim is not delayed.
 func TestNothingIsPutOffWithoutAClaim(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("on SQLite no claim is lost")
@@ -118,8 +119,8 @@ func TestNothingIsPutOffWithoutAClaim(t *testing.T) {
 	}
 }
 
-// An endpoint has a row from the first search on, unless it has neither a URL nor
-// deliveries: its partner may have been removed.
+// An endpoint has a row from the first search on, unless it has neither a URL nor deliveries: its
+// partner may have been removed.
 func TestEndpointsHaveARow(t *testing.T) {
 	for name, c := range map[string]struct {
 		url, sold bool

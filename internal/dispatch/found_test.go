@@ -8,7 +8,7 @@ import (
 	"claviger/internal/webhook"
 )
 
-// What a search found is taken as far as there is space, and the next search begins behind
+// The lane takes the result of a search as far as there is space, and the next search starts after
 // it.
 func TestWhatASearchFound(t *testing.T) {
 	at := func(id int64) time.Time { return start.Add(time.Duration(id) * time.Second) }

@@ -13,7 +13,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// count asks the database for a number.
+// count queries a number.
 func (r *harness) count(sql string, args ...any) int64 {
 	r.Helper()
 	n, err := sqldb.One(context.Background(), r.db, sqldb.Value[int64], sql, args...)
@@ -23,13 +23,13 @@ func (r *harness) count(sql string, args ...any) int64 {
 	return n
 }
 
-// open is how many deliveries are not settled.
+// open returns the number of pending deliveries.
 func (r *harness) open() int64 {
 	r.Helper()
 	return r.count(`SELECT count(*) FROM outbox WHERE state = 1`)
 }
 
-// list asks the database for texts.
+// list queries texts.
 func (r *harness) list(scan func(*sqldb.Row, *string) error, sql string) []string {
 	r.Helper()
 	list, err := sqldb.All(context.Background(), r.db, scan, sql)
@@ -39,8 +39,8 @@ func (r *harness) list(scan func(*sqldb.Row, *string) error, sql string) []strin
 	return list
 }
 
-// states is where each delivery stands, and after how many attempts since it was
-// opened, or in all when it is delivered.
+// states returns the state of each delivery with the number of attempts: since it was queued, or in
+// total if it is delivered.
 func (r *harness) states() []string {
 	r.Helper()
 	return r.list(func(row *sqldb.Row, s *string) error {
@@ -52,7 +52,7 @@ func (r *harness) states() []string {
 		FROM deliveries AS d LEFT JOIN outbox AS o ON o.event_id = d.event_id ORDER BY d.event_id`)
 }
 
-// waits is when each pending delivery is due, from the harness's time on.
+// waits returns the remaining wait of each pending delivery by the harness's clock.
 func (r *harness) waits() []string {
 	r.Helper()
 	return r.list(func(row *sqldb.Row, s *string) error {
@@ -64,7 +64,7 @@ func (r *harness) waits() []string {
 	}, `SELECT event_id, due_at FROM outbox WHERE state = 1 ORDER BY event_id`)
 }
 
-// record is what came of each attempt, in order.
+// record returns the result of each attempt, in order.
 func (r *harness) record() []string {
 	r.Helper()
 	return r.list(func(row *sqldb.Row, s *string) error {
@@ -83,7 +83,7 @@ func same[T any](t testing.TB, what string, got, want T) {
 	}
 }
 
-// got is the event id that a request tells of.
+// got returns the event id of a request.
 func got(t testing.TB, req *http.Request) int64 {
 	var b struct {
 		EventID int64 `json:"event_id"`

@@ -43,25 +43,24 @@ var (
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// clock is a time that the test sets.
+// clock is a time set by the test.
 type clock struct{ since atomic.Int64 }
 
 func (c *clock) now() time.Time       { return start.Add(time.Duration(c.since.Load())) }
 func (c *clock) step(d time.Duration) { c.since.Add(int64(d)) }
 
-// outbox is an outbox with the dispatcher that it tells of changes; nil: it tells nobody.
+// outbox is an outbox with the dispatcher that it notifies; nil: none.
 type outbox struct {
 	*webhook.Outbox
 	Dispatcher *dispatch.Dispatcher
 }
 
-// silent makes an outbox that tells nobody.
+// silent returns an outbox that notifies no dispatcher.
 func silent(db *sqldb.DB, now func() time.Time) *outbox {
 	return &outbox{Outbox: &webhook.Outbox{DB: db, Now: now}}
 }
 
-// harness is a database with partners whose endpoints the test plays, and
-// dispatchers on it.
+// harness is a database with partners, endpoints run by the test, and dispatchers.
 type harness struct {
 	testing.TB
 	clock *clock
@@ -69,12 +68,12 @@ type harness struct {
 	db    *sqldb.DB
 	out   *outbox // without a dispatcher
 
-	shared bool // several nodes run at once
+	shared bool // several nodes run
 
 	mu        sync.Mutex
 	endpoints map[int64]webhook.Endpoint
 	events    int64
-	licenses  map[int64]int64 // their partners
+	licenses  map[int64]int64 // partner by license
 }
 
 func newHarness(t testing.TB) *harness {
@@ -82,7 +81,7 @@ func newHarness(t testing.TB) *harness {
 	return harnessAt(t, sqldbtest.URL(t))
 }
 
-// harnessAt is a harness on the database at that URL.
+// harnessAt returns a harness on the database at that URL.
 func harnessAt(t testing.TB, url string) *harness {
 	t.Helper()
 	r := &harness{
@@ -93,7 +92,7 @@ func harnessAt(t testing.TB, url string) *harness {
 	return r
 }
 
-// steppedHarness is a harness that goes by its clock.
+// steppedHarness returns a harness that uses its own clock.
 func steppedHarness(t testing.TB) *harness {
 	t.Helper()
 	r := newHarness(t)
@@ -101,7 +100,7 @@ func steppedHarness(t testing.TB) *harness {
 	return r
 }
 
-// partner makes a partner whose endpoint h plays; nil: it has none.
+// partner creates a partner with the endpoint h; nil: without one.
 func (r *harness) partner(id int64, h http.HandlerFunc) {
 	r.Helper()
 	url := ""
@@ -111,7 +110,7 @@ func (r *harness) partner(id int64, h http.HandlerFunc) {
 	r.partnerAt(id, url)
 }
 
-// partnerAt makes a partner with a URL.
+// partnerAt creates a partner with a URL.
 func (r *harness) partnerAt(id int64, url string) {
 	r.Helper()
 	r.aim(id, func(e *webhook.Endpoint) { e.URL = url })
@@ -128,7 +127,7 @@ func (r *harness) serve(h http.HandlerFunc) string {
 	return server.URL
 }
 
-// point makes h play the partner's endpoint.
+// point makes h the partner's endpoint.
 func (r *harness) point(id int64, h http.HandlerFunc) {
 	r.Helper()
 	url := ""
@@ -138,7 +137,7 @@ func (r *harness) point(id int64, h http.HandlerFunc) {
 	r.aim(id, func(e *webhook.Endpoint) { e.URL = url })
 }
 
-// aim changes what is known of the partner's endpoint.
+// aim changes the settings of the partner's endpoint.
 func (r *harness) aim(id int64, change func(*webhook.Endpoint)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -157,7 +156,7 @@ func (r *harness) write(fn func(*sqldb.Tx)) {
 	}
 }
 
-// license makes licenses of the partner.
+// license creates licenses of the partner.
 func (r *harness) license(partnerID int64, ids ...int64) {
 	r.Helper()
 	r.write(func(tx *sqldb.Tx) {
@@ -198,7 +197,7 @@ func notice(id, partnerID, license int64, at time.Time) webhook.Notice {
 	}
 }
 
-// settings of a dispatcher in a test: quick, and without chance.
+// settings configures a dispatcher for a test: quick, and without randomness.
 type settings struct {
 	schedule   webhook.Schedule
 	parkAfter  time.Duration
@@ -206,15 +205,15 @@ type settings struct {
 	inFlight   int
 	now        func() time.Time
 	log        io.Writer
-	url        string // of the database, if not the harness's own
+	url        string // of the database, if not the harness's
 	metrics    *dispatch.Metrics
 	times      cluster.Times
 }
 
-// node makes a dispatcher on its own connection to the database. It is not run.
+// node creates a dispatcher with its own connection to the database. It does not run it.
 func (r *harness) node(s settings) *outbox {
 	r.Helper()
-	db := r.db // one process writes an SQLite file through one writer
+	db := r.db // a process writes an SQLite file through one writer
 	if sqldbtest.Postgres() {
 		db = sqldbtest.OpenWith(r.TB, orElse(s.url, r.url), sqldb.Options{})
 	}
@@ -245,7 +244,7 @@ func (r *harness) node(s settings) *outbox {
 		},
 		Log: log, Client: client, Metrics: s.metrics, Random: func() float64 { return 0.5 },
 	}).Prepare()
-	return &outbox{&webhook.Outbox{DB: db, Now: s.now, Tell: d.Tell()}, d}
+	return &outbox{&webhook.Outbox{DB: db, Now: s.now, Tell: d.Tell}, d}
 }
 
 func orElse[T comparable](v, other T) T {
@@ -256,7 +255,7 @@ func orElse[T comparable](v, other T) T {
 	return v
 }
 
-// stepped makes a dispatcher that goes by the harness's clock.
+// stepped creates a dispatcher that uses the harness's clock.
 func (r *harness) stepped(s settings) *outbox {
 	r.Helper()
 	if s.now == nil {
@@ -265,8 +264,7 @@ func (r *harness) stepped(s settings) *outbox {
 	return r.node(s)
 }
 
-// step runs dispatchers, one after the other, each until it has nothing to do at this
-// time.
+// step runs dispatchers, one after another, each until it has nothing to do at this time.
 func (r *harness) step(outs ...*outbox) {
 	r.Helper()
 	for _, out := range outs {
@@ -283,7 +281,7 @@ func (r *harness) poll(out *outbox) {
 	}
 }
 
-// reload tells the owner of a partner's lane that its endpoint was changed.
+// reload tells the owner of a partner's lane that its endpoint changed.
 func (r *harness) reload(out *outbox, partnerID int64) {
 	r.Helper()
 	r.write(func(tx *sqldb.Tx) { out.Touch(tx, partnerID) })
@@ -305,7 +303,7 @@ func answer(status int, callers ...*caller) {
 
 func (r *harness) attempts() int64 { return r.count(`SELECT count(*) FROM webhook_responses`) }
 
-// settle waits until a dispatcher that runs has nothing to do at this time.
+// settle waits until a running dispatcher has nothing to do at this time.
 func (r *harness) settle(out *outbox) {
 	r.Helper()
 	r.until("nothing to do", func() bool {
@@ -317,32 +315,32 @@ func (r *harness) settle(out *outbox) {
 	})
 }
 
-// putOff sets when a delivery is due.
+// putOff sets the due time of a delivery.
 func putOff(id int64, at time.Time) func(*sqldb.Tx) {
 	return func(tx *sqldb.Tx) { tx.Queue(`UPDATE outbox SET due_at = $2 WHERE event_id = $1`, id, at) }
 }
 
-// quick are the times of nodes that share a database: they act ten times as often as real
-// ones, and hold what they have as long, so that no pause of a busy machine takes it.
+// quick is the timing of nodes that share a database: they act ten times as often as real ones, but
+// keep the real lease times, so that no pause of a busy machine loses a claim.
 var quick = cluster.Times{
 	Beat: cluster.DefaultTimes.Beat / 10, Hold: cluster.DefaultTimes.Hold, Life: cluster.DefaultTimes.Life,
 	Steady: cluster.DefaultTimes.Steady / 10, Drain: cluster.DefaultTimes.Drain / 10, HandOver: cluster.DefaultTimes.HandOver / 10,
 }
 
-// hasty are times that leave requests under way no time at the end.
+// hasty is a timing that gives running requests no time at the end.
 var hasty = func() cluster.Times {
 	t := cluster.DefaultTimes
 	t.Drain = time.Millisecond
 	return t
 }()
 
-// run runs a dispatcher until stop is called. It owns every shard that no other does.
+// run runs a dispatcher until stop is called. It owns every shard without another owner.
 func (r *harness) run(out *outbox) (stop func()) {
 	r.Helper()
 	return r.runs(out, out.Dispatcher.Run)
 }
 
-// runNode runs the node of a dispatcher, and no part of the dispatcher but its lanes.
+// runNode runs the node of a dispatcher, and only the lanes of the dispatcher.
 func (r *harness) runNode(out *outbox) (stop func()) {
 	r.Helper()
 	return r.runs(out, out.Dispatcher.Store.Node.Run)
@@ -361,20 +359,20 @@ func (r *harness) runs(out *outbox, run func(context.Context) error) (stop func(
 	})
 	r.Cleanup(stop)
 	r.until("it owns shards", func() bool {
-		owned := out.Dispatcher.Owned() // on SQLite the first has all
+		owned := out.Dispatcher.Owned() // on SQLite the first node owns all
 		return owned == cluster.Shards || r.shared && (owned > 0 || !sqldbtest.Postgres())
 	})
 	return stop
 }
 
-// running makes a dispatcher and runs it.
+// running creates and runs a dispatcher.
 func (r *harness) running(s settings) (out *outbox, stop func()) {
 	r.Helper()
 	out = r.node(s)
 	return out, r.run(out)
 }
 
-// until waits for a condition that something else brings about.
+// until waits for a condition.
 func (r *harness) until(what string, cond func() bool) {
 	r.Helper()
 	for deadline := time.Now().Add(60 * time.Second); !cond(); time.Sleep(2 * time.Millisecond) {

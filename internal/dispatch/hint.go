@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// channel is where nodes tell one another of new deliveries.
+// channel carries hints of new deliveries between nodes.
 const channel = "webhooks"
 
-// The bounds of hints.
+// The limits of hints.
 const (
-	hintPause    = 2 * time.Millisecond // between two messages: hints gather meanwhile
-	hintLicenses = 500                  // more of one partner become the partner alone
+	hintPause    = 2 * time.Millisecond // between two messages: hints are collected meanwhile
+	hintLicenses = 500                  // above it, a hint names only the partner
 	hintBytes    = 7900                 // of one message
 	hintBase     = 36
 )
 
-// hinter is the hints that are to be sent to other nodes: licenses by partner. License 0
-// stands for all that is due, and for the endpoint.
+// hinter collects hints for other nodes: licenses by partner. License 0 means everything due, and
+// the endpoint.
 type hinter struct {
 	wake chan struct{}
 
@@ -30,8 +30,8 @@ type hinter struct {
 	hints map[int64]map[int64]bool
 }
 
-// hintOthers has another node look for what is due of a license. A hint names the
-// license and never the event: those of two nodes may cross.
+// hintOthers makes another node check a license for due deliveries. A hint names the license, never
+// the event: hints of two nodes may cross.
 func (d *Dispatcher) hintOthers(partnerID, licenseID int64) {
 	h := &d.hinter
 	h.mu.Lock()
@@ -53,8 +53,8 @@ func (d *Dispatcher) hintOthers(partnerID, licenseID int64) {
 	signal(h.wake)
 }
 
-// sendHints sends hints in transactions of their own. One that is lost costs a second:
-// the poll of the owner finds what it tells of.
+// sendHints sends hints in their own transactions. A lost hint costs a second, until the owner's
+// poll.
 func (d *Dispatcher) sendHints(ctx context.Context) {
 	for sent := (time.Time{}); ; sent = time.Now() {
 		select {
@@ -73,7 +73,7 @@ func (d *Dispatcher) sendHints(ctx context.Context) {
 	}
 }
 
-// messages writes hints as partner:license, with commas between.
+// messages formats hints as partner:license, separated by commas.
 func messages(hints map[int64]map[int64]bool) []string {
 	var list []string
 	var b strings.Builder
@@ -97,7 +97,7 @@ func messages(hints map[int64]map[int64]bool) []string {
 	return append(list, b.String())
 }
 
-// hear takes hints of other nodes. "" means that some may have been missed.
+// hear receives hints of other nodes. "" means that some may have been missed.
 func (d *Dispatcher) hear(message string) {
 	if message == "" {
 		signal(d.poller.wake)
@@ -108,11 +108,11 @@ func (d *Dispatcher) hear(message string) {
 		partnerID, err := strconv.ParseInt(partner, hintBase, 64)
 		licenseID, err2 := strconv.ParseInt(license, hintBase, 64)
 		if err != nil || err2 != nil {
-			continue // of another program version; the poll finds what it told of
+			continue // from another program version; the poll finds the delivery
 		}
 		d.post(partnerID, func(m *mail) {
 			if licenseID == 0 {
-				m.reload = true
+				m.orders |= orderReload
 			} else {
 				m.hints = append(m.hints, licenseID)
 			}

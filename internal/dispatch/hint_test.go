@@ -8,9 +8,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// What a node that does not own a partner writes for it becomes a hint to the owner, which
-// names the license; an act on the endpoint names the partner alone, and so do very many
-// licenses.
+// Deliveries that a node writes for a partner it does not own become hints to the owner, which name
+// the license. A change of the endpoint, and very many licenses, name only the partner.
 func TestHintsAreGathered(t *testing.T) {
 	hints := func(out *outbox, partnerID int64, licenses ...int64) {
 		for _, id := range licenses {
@@ -49,14 +48,14 @@ func TestHintsAreGathered(t *testing.T) {
 			r := steppedHarness(t)
 			r.partner(1, nil)
 			r.license(1, 1)
-			out := r.stepped(settings{}) // it does not run, and owns nothing
+			out := r.stepped(settings{}) // does not run and owns nothing
 			c.act(r, out)
 			same(t, "hints", strings.Join(out.Dispatcher.Hints(), " then "), c.want)
 		})
 	}
 }
 
-// Hints that do not fit into one message become several, and none is lost.
+// Hints that do not fit into one message are split, and none is lost.
 func TestHintsFitIntoMessages(t *testing.T) {
 	r := steppedHarness(t)
 	out := r.stepped(settings{})
@@ -82,8 +81,7 @@ func TestHintsFitIntoMessages(t *testing.T) {
 	same(t, "lost", len(want), 0)
 }
 
-// What is heard from other nodes has the lane look; what is not understood is left to the
-// poll.
+// A hint from another node makes the lane search; a malformed hint is left to the poll.
 func TestHintsAreHeard(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
@@ -99,7 +97,7 @@ func TestHintsAreHeard(t *testing.T) {
 	out.Dispatcher.Hear("1:10")
 	same(t, "a license of two digits", g.next().id, 3)
 	r.event(r.out, 3)
-	out.Dispatcher.Hear("2:3") // of a partner that has none
+	out.Dispatcher.Hear("2:3") // a partner without this license
 	r.heard(out, 1)
 	g.nobody("of which nothing was heard")
 	out.Dispatcher.Hear("1:0")

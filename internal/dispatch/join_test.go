@@ -12,13 +12,13 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// hanging is the endpoint of a partner that answers nothing, until it is told to.
+// hanging is the endpoint of a partner that does not answer until it is told to.
 type hanging struct {
 	*endpoint
 	over     chan struct{}
 	mu       sync.Mutex
 	inFlight map[int64]int // by event
-	twice    atomic.Int64  // events that were in flight twice at once
+	twice    atomic.Int64  // events that were in flight twice at the same time
 }
 
 func (h *hanging) ServeHTTP(w http.ResponseWriter, req *http.Request) {
@@ -46,9 +46,9 @@ func (h *hanging) hangs() (n int) {
 	return n
 }
 
-// A node joins and leaves while partners sell, half of whom hang. Those that do not get
-// each event once and in order; what hangs is cut off, is no attempt, and is sent when its
-// partner is back.
+// A node joins and leaves under load while half of the partners hang. The other partners get each
+// event once and in order. Hanging requests are cut off, are not attempts, and are repeated when
+// the partner is back.
 func TestJoinAndLeaveUnderLoad(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("on SQLite one process sends")
@@ -71,7 +71,7 @@ func TestJoinAndLeaveUnderLoad(t *testing.T) {
 		r.event(a, p)
 	}
 	r.until("all that hang do", func() bool { return h.hangs() == partners/2 })
-	sell := func(outs ...*outbox) { // to the healthy, by one node after the other
+	sell := func(outs ...*outbox) { // to healthy partners, by the nodes in turn
 		for i := range 4 {
 			for p := int64(2); p <= partners; p += 2 {
 				r.event(outs[i%len(outs)], p)
@@ -99,8 +99,8 @@ func TestJoinAndLeaveUnderLoad(t *testing.T) {
 	r.checkOnceInOrder(e)
 }
 
-// checkOnceInOrder checks that an endpoint got each event once, and those of a license in
-// their order.
+// checkOnceInOrder checks that an endpoint got each event once, and the events of a license in
+// order.
 func (r *harness) checkOnceInOrder(e *endpoint) {
 	r.Helper()
 	last := map[int64]int64{}
@@ -113,8 +113,8 @@ func (r *harness) checkOnceInOrder(e *endpoint) {
 	}
 }
 
-// An event that is written while the head of its license is recorded, after the recorder
-// has looked for what comes next and before it commits, is sent without a poll.
+// While the head of a license is recorded, another event may be written after the search for the
+// next delivery and before the commit. It is sent without a poll.
 func TestASaleBetweenTheReadAndTheCommit(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("on SQLite nobody writes meanwhile")
@@ -137,7 +137,7 @@ func TestASaleBetweenTheReadAndTheCommit(t *testing.T) {
 		})
 		r.event(out, 1)
 		stable, err := r.out.DB.StableRows(t.Context(), "webhook_responses")
-		same(t, "readers of attempts may go up to", stable, 0) // the one that is being recorded may still appear
+		same(t, "readers of attempts may go up to", stable, 0) // an attempt that is being recorded may still appear
 		return err
 	})
 	if err != nil {

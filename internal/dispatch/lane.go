@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -9,12 +10,12 @@ import (
 	"claviger/internal/webhook"
 )
 
-// idleTime is how long a lane without deliveries stays ready for the next.
+// idleTime is how long a lane without deliveries stays.
 const idleTime = time.Minute
 
-// lane is one partner's deliveries in the memory of the node that sends them: a slow or
-// dead partner fills its own lane and no other. Only the mailbox is for others; the rest
-// belongs to run.
+// lane contains one partner's deliveries in the memory of the node that sends them: a slow or dead
+// partner fills its own lane and no other. Other goroutines use only the mailbox; all other fields
+// belong to run.
 type lane struct {
 	d         *Dispatcher
 	partnerID int64
@@ -22,10 +23,10 @@ type lane struct {
 	box       mailbox
 	done      chan struct{} // closed when the lane has ended
 
-	to       *webhook.Destination // as far as it is known; replaced, never changed
-	known    bool                 // to is; until it is, nothing is sent
-	queue    []*webhook.Item      // ready to be sent, the next first
-	held     map[int64]*hold      // licenses that have a delivery in memory, until it is recorded
+	endpoint knowledge            // of to
+	to       *webhook.Destination // last known endpoint; replaced, never modified
+	queue    []*head              // ready to be sent, in order
+	held     map[int64]*head      // by license: deliveries in memory, until they are recorded
 	inFlight int                  // requests
 	pace     pace
 	look     looking
@@ -34,31 +35,20 @@ type lane struct {
 	ending   ending
 }
 
-// hold is a license that has a delivery in memory.
-type hold struct {
-	item  *webhook.Item // nil: it is recorded, and a search that may have found it is out
-	again bool          // something was heard of the license meanwhile
+// ending is the progress of ending the lane.
+type ending struct {
+	phase phase
+	cut   []int64 // events with aborted requests
 }
 
-// looking is what the lane wants of the database.
-type looking struct {
-	out    bool           // a search is under way
-	passed bool           // since it began, a record told how the endpoint does
-	due    bool           // search for what is due
-	reload bool           // look at the endpoint before anything is sent
-	more   bool           // the last search found more than there was space for
-	hints  map[int64]bool // licenses to look at
-	after  webhook.Cursor // up to which the searches found everything
-}
-
-// requests is the context of requests, which can be cut off, and how many failed.
+// requests is the cancelable context of requests, and the number of failures.
 type requests struct {
-	ctx    context.Context //nolint:containedctx // one for many requests
+	ctx    context.Context //nolint:containedctx // shared by many requests
 	cancel context.CancelFunc
-	failed int // and are not recorded: nothing is sent early meanwhile
+	failed int // not yet recorded: meanwhile nothing is sent early
 }
 
-// cut aborts requests under way.
+// cut aborts running requests.
 func (r *requests) cut() {
 	if r.cancel != nil {
 		r.cancel()
@@ -66,11 +56,11 @@ func (r *requests) cut() {
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 }
 
-// alarm wakes the lane for a retry that comes sooner than the poll would find it.
+// alarm wakes the lane for a retry that is due before the next poll.
 type alarm struct {
 	timer  *time.Timer
-	at     time.Time // zero: it is not set
-	usedAt time.Time // when the lane last had something to do
+	at     time.Time // zero: not set
+	usedAt time.Time // when the lane was last in use
 }
 
 func (a *alarm) set(wait time.Duration) {
@@ -81,23 +71,16 @@ func (a *alarm) set(wait time.Duration) {
 	}
 }
 
-// ending is how far the end of the lane has come.
-type ending struct {
-	stop  bool    // nothing more is begun
-	leave bool    // nobody waits for records
-	cut   []int64 // events whose requests were aborted
-}
-
-// ended is a request that is over; no answer means that it was cut off, which is no attempt.
+// ended is a finished request; a nil answer means that it was cut off, which is not an attempt.
 type ended struct {
-	item   *webhook.Item
+	head   *head
 	answer *answer
 }
 
 func newLane(d *Dispatcher, partnerID int64, claim cluster.Claim) *lane {
 	l := &lane{
 		d: d, partnerID: partnerID, claim: claim, box: mailbox{wake: make(chan struct{}, 1)}, done: make(chan struct{}),
-		to: &webhook.Destination{}, held: map[int64]*hold{}, pace: pace{limit: firstInFlight}, look: looking{hints: map[int64]bool{}},
+		to: &webhook.Destination{}, held: map[int64]*head{}, pace: pace{limit: firstInFlight}, look: looking{hints: map[int64]bool{}},
 		alarm: alarm{timer: time.NewTimer(0), usedAt: time.Now()},
 	}
 	<-l.alarm.timer.C
@@ -105,7 +88,7 @@ func newLane(d *Dispatcher, partnerID int64, claim cluster.Claim) *lane {
 	return l
 }
 
-// run is the lane.
+// run handles messages and alarms until the lane ends.
 func (l *lane) run() {
 	defer close(l.done)
 	defer l.alarm.timer.Stop()
@@ -121,14 +104,14 @@ func (l *lane) run() {
 	}
 }
 
-// receive takes what the lane is told.
+// receive handles the lane's messages.
 func (l *lane) receive(m mail) {
-	if m.cut {
+	if m.orders&orderCut != 0 {
 		l.requests.cut()
 	}
 	for _, e := range m.ended {
 		l.endRequest(e)
-		l.begin() // so that the pace sees how many are in flight while the endpoint is busy
+		l.begin() // so that the pace sees the requests in flight while the endpoint is busy
 	}
 	for _, r := range m.recorded {
 		l.endRecord(r)
@@ -136,133 +119,135 @@ func (l *lane) receive(m mail) {
 	if m.found != nil {
 		l.endSearch(m.found)
 	}
-	if m.reload || l.known && m.changed > l.to.Changed {
-		l.look.reload, l.look.due = true, true
+	if m.orders&orderReload != 0 {
+		l.know(onReload, nil)
 	}
-	if m.due {
-		l.look.due, l.look.after = true, webhook.Cursor{}
+	if m.changed > l.to.Changed {
+		l.know(onNewer, nil)
+	}
+	if m.orders&orderDue != 0 {
+		l.searchFromStart()
 	}
 	for _, it := range m.fresh {
 		l.accept(it)
 	}
 	for _, id := range m.hints {
-		l.hear(id)
+		l.setHead(l.head(id), onNews)
 	}
-	l.ending.leave = l.ending.leave || m.leave
-	if m.stop && !l.ending.stop {
-		l.ending.stop = true
-		l.dropQueue()
+	if m.orders&orderStop != 0 {
+		l.setPhase(onStop)
+	}
+	if m.orders&orderLeave != 0 {
+		l.setPhase(onLeave)
 	}
 }
 
-// accept takes a new delivery that is the first open one of its license. One that it has
-// no space for, or behind others that are not in memory, is found later.
+// head is the first pending delivery of a license.
+type head struct {
+	licenseID int64
+	state     headState
+	check     bool          // when it is free, the license must be checked
+	item      *webhook.Item // its delivery, unless it is free
+}
+
+// head returns the head of a license. It is not in memory until it is taken.
+func (l *lane) head(licenseID int64) *head {
+	if h := l.held[licenseID]; h != nil {
+		return h
+	}
+	return &head{licenseID: licenseID}
+}
+
+// accept adds a new delivery that is the first pending one of its license. If there is no space, or
+// others before it are not in memory, a search finds it later.
 func (l *lane) accept(it *webhook.Item) {
-	h := l.held[it.LicenseID]
+	h := l.head(it.LicenseID)
 	switch {
-	case h != nil:
-		h.again = true
-	case !l.known:
+	case h.state != free, l.look.found.has(it.EventID): // the outbox shows whether it was sent
+		l.setHead(h, onNews)
+	case !l.known():
 		l.look.due = true
 	case !l.open():
 	case l.look.more || len(l.held) >= l.pace.capacity() || l.d.limits.memory.take(l, len(l.held), 1) == 0:
 		l.look.more = true
 	default:
-		l.hold(it)
+		l.take(h, it)
 	}
 }
 
-// hold takes a delivery into memory, for which there is space.
-func (l *lane) hold(it *webhook.Item) {
-	l.held[it.LicenseID] = &hold{item: it}
-	l.queue = append(l.queue, it)
+// take adds a delivery to memory; the caller must have reserved space.
+func (l *lane) take(h *head, it *webhook.Item) {
+	h.item = it
+	l.setHead(h, onTaken)
 	l.alarm.usedAt = time.Now()
 }
 
-// hear notes that something of a license may be due.
-func (l *lane) hear(licenseID int64) {
-	if h := l.held[licenseID]; h != nil {
-		h.again = true
-		return
-	}
-	l.look.hints[licenseID] = true
-}
-
-// letGo drops a delivery. While a search is out that may have found it, its license
-// stays held, so that what is recorded meanwhile is not sent again.
-func (l *lane) letGo(licenseID int64) {
-	h := l.held[licenseID]
-	if l.look.out {
-		h.item = nil
-		return
-	}
-	delete(l.held, licenseID)
-	l.d.limits.memory.give(1)
-	if h.again {
-		l.look.hints[licenseID] = true
+// letGo removes a head from memory. While a running search may have found it, its license stays
+// held, so that a delivery recorded meanwhile is not sent again.
+func (l *lane) letGo(h *head, m message) {
+	l.setHead(h, m)
+	if l.look.search == idle {
+		l.setHead(h, onFree)
 	}
 }
 
-// dropQueue lets go of what is not begun.
+// dropQueue drops deliveries that are not started.
 func (l *lane) dropQueue() {
-	for _, it := range l.queue {
-		l.letGo(it.LicenseID)
+	for _, h := range l.queue {
+		l.letGo(h, onDrop)
 	}
 	l.queue = nil
 }
 
-// dropEarly lets go of what is not begun and would be sent early.
+// dropEarly drops early retries that are not started.
 func (l *lane) dropEarly() {
-	l.queue = slices.DeleteFunc(l.queue, func(it *webhook.Item) bool {
-		if it.Early {
-			l.letGo(it.LicenseID)
+	l.queue = slices.DeleteFunc(l.queue, func(h *head) bool {
+		if h.item.Early {
+			l.letGo(h, onDrop)
 		}
-		return it.Early
+		return h.item.Early
 	})
-	l.look.due, l.look.after = true, webhook.Cursor{}
+	l.searchFromStart()
 }
 
-// begin starts as many requests as may be in flight.
+// begin starts as many requests as allowed.
 func (l *lane) begin() {
 	if len(l.queue) == 0 {
 		l.d.limits.requests.leave(l)
 	} else if until := l.to.Until; !until.IsZero() && !l.d.Store.Now().Before(until) {
-		l.look.reload = true
+		l.know(onExpiry, nil)
 	}
-	if l.ending.stop || l.look.reload || !l.known {
+	if l.ending.phase != running || l.endpoint != current {
 		return
 	}
 	for len(l.queue) > 0 && l.inFlight < min(int(l.pace.limit), l.most()) {
-		if l.queue[0].Early && l.requests.failed > 0 || !l.d.Store.Node.Valid(l.claim) || l.d.limits.requests.take(l, l.inFlight, 1) == 0 {
+		if l.queue[0].item.Early && l.requests.failed > 0 || !l.d.Store.Node.Valid(l.claim) || l.d.limits.requests.take(l, l.inFlight, 1) == 0 {
 			return
 		}
-		it, to, ctx := l.queue[0], l.to, l.requests.ctx
+		h := l.queue[0]
 		l.queue = l.queue[1:]
+		l.setHead(h, onBegin)
 		l.inFlight++
 		l.d.limits.inFlight.Add(1)
 		soon := l.pace.answersSoon()
 		if soon {
 			l.d.recorder.soon.Add(1)
 		}
-		l.d.limits.work.Go(func() { l.send(ctx, it, to, soon) })
+		ctx := l.requests.ctx
+		it := h.item
+		to := l.to
+		l.d.limits.work.Go(func() { l.send(ctx, h, it, to, soon) })
 	}
 }
 
-// most is how many requests the lane may have in flight.
-func (l *lane) most() int {
-	for _, n := range []int{l.to.InFlight, l.d.Store.Policy.InFlight} {
-		if n > 0 {
-			return n
-		}
-	}
-	return mostInFlight
-}
+// most returns the lane's maximum of requests in flight.
+func (l *lane) most() int { return cmp.Or(l.to.InFlight, l.d.Store.Policy.InFlight, mostInFlight) }
 
-// send makes one request, whose answer the recorder may expect soon. The lane learns that
-// it is over before the recorder does.
-func (l *lane) send(ctx context.Context, it *webhook.Item, to *webhook.Destination, soon bool) {
+// send makes one request, for the delivery it of h, which belongs to run; soon says that the recorder
+// expects the answer soon. The lane learns of the end before the recorder does.
+func (l *lane) send(ctx context.Context, h *head, it *webhook.Item, to *webhook.Destination, soon bool) {
 	a := l.d.send(ctx, it, to, l)
-	l.box.post(func(m *mail) { m.ended = append(m.ended, ended{it, a}) })
+	l.box.post(func(m *mail) { m.ended = append(m.ended, ended{h, a}) })
 	if soon {
 		l.d.recorder.soon.Add(-1)
 	}
@@ -273,25 +258,26 @@ func (l *lane) send(ctx context.Context, it *webhook.Item, to *webhook.Destinati
 	}
 }
 
-// endRequest makes way for the next request.
+// endRequest frees the place of a finished request.
 func (l *lane) endRequest(e ended) {
 	now := load{lane: l.inFlight, node: int(l.d.limits.inFlight.Load()), spare: l.d.limits.requests.half(), most: l.most()}
 	l.inFlight--
 	l.d.limits.inFlight.Add(-1)
 	if e.answer == nil {
-		if l.ending.stop {
-			l.ending.cut = append(l.ending.cut, e.item.EventID)
+		if l.ending.phase != running {
+			l.ending.cut = append(l.ending.cut, e.head.item.EventID)
 		}
-		l.letGo(e.item.LicenseID)
+		l.letGo(e.head, onCut)
 		return
 	}
+	l.setHead(e.head, onAnswer)
 	if !e.answer.OK {
 		l.requests.failed++
 	}
 	l.pace.adapt(e.answer.OK, e.answer.Took, now)
 }
 
-// endRecord goes on with the license after an answer is recorded.
+// endRecord continues with the license after an answer is recorded.
 func (l *lane) endRecord(r recorded) {
 	a := r.answer
 	h := l.held[a.LicenseID]
@@ -300,14 +286,16 @@ func (l *lane) endRecord(r recorded) {
 	}
 	if r.Health != nil {
 		l.learn(*r.Health)
-		l.look.passed = l.look.out
+		l.setSearch(onRecord, nil)
 	}
-	h.again = h.again || r.Superseded || r.Stale
-	if r.Next != nil && l.open() && !l.ending.stop {
+	if r.Superseded || r.Stale {
+		l.setHead(h, onNews)
+	}
+	if r.Next != nil && l.open() && l.ending.phase == running {
 		h.item = r.Next
-		l.queue = append(l.queue, r.Next)
+		l.setHead(h, onNext)
 	} else {
-		l.letGo(a.LicenseID)
+		l.letGo(h, onSettle)
 	}
 	if wait := a.Next.Wait; !a.Finished && wait < time.Minute {
 		l.alarm.set(wait)
@@ -315,52 +303,31 @@ func (l *lane) endRecord(r recorded) {
 	l.alarm.usedAt = time.Now()
 }
 
-// learn takes how the endpoint does, unless something newer is known. A parked endpoint
-// has no queue in memory, and one that is back begins with one request at a time, so that
-// what waited drains at a ramp. When that is over, what was found for it is let go.
-func (l *lane) learn(h webhook.Health) {
-	if h.Changed < l.to.Changed {
-		return
-	}
-	parked, draining := l.to.Parked(), l.to.Draining()
-	if h != l.to.Health {
-		l.to = &webhook.Destination{Endpoint: l.to.Endpoint, Health: h}
-	}
-	switch {
-	case h.Parked():
-		l.dropQueue()
-	case parked, h.Draining() && !draining:
-		l.pace.limit = 1
-		l.look.due, l.look.after = true, webhook.Cursor{}
-	case draining && !h.Draining():
-		l.dropEarly()
-	}
-}
+// open reports whether the endpoint is known to accept deliveries.
+func (l *lane) open() bool { return l.known() && l.to.Open() }
 
-// open reports whether the endpoint is known to take deliveries.
-func (l *lane) open() bool { return l.known && l.to.Open() }
+// known reports whether the endpoint has been loaded. If it changed since, nothing is sent.
+func (l *lane) known() bool { return l.endpoint == current || l.endpoint == outdated }
 
-// over reports whether the lane has ended: it has nothing to do for a while, or it was
-// stopped, nothing is in flight and all answers are recorded.
+// over reports whether the lane has ended: it was idle for a while, or it was stopped, nothing is
+// in flight and all answers are recorded.
 func (l *lane) over() bool {
+	rests := len(l.held) == 0 && l.look.search == idle
 	switch {
-	case l.inFlight > 0:
+	case l.inFlight > 0, l.ending.phase != leaving && !rests:
 		return false
-	case l.ending.stop && (l.ending.leave || len(l.held) == 0 && !l.look.out):
-		if !l.ending.leave {
-			l.putOff()
-		}
-		l.d.limits.memory.give(len(l.held))
-		l.d.limits.memory.leave(l)
-		l.d.limits.requests.leave(l)
-		return l.d.end(l, true)
-	case l.ending.stop || len(l.held) > 0 || l.look.out || time.Since(l.alarm.usedAt) < l.d.limits.idle:
-		return false
+	case l.ending.phase == running:
+		return time.Since(l.alarm.usedAt) >= l.d.limits.idle && l.d.end(l)
+	case l.ending.phase == stopping:
+		l.putOff()
 	}
-	return l.d.end(l, false)
+	l.d.limits.memory.give(len(l.held))
+	l.d.limits.memory.leave(l)
+	l.d.limits.requests.leave(l)
+	return l.d.end(l)
 }
 
-// putOff has what was cut off when the shard was handed over tried again a little later.
+// putOff delays deliveries that were cut off when the shard was handed over.
 func (l *lane) putOff() {
 	if len(l.ending.cut) == 0 {
 		return
@@ -370,3 +337,27 @@ func (l *lane) putOff() {
 	err := l.d.Store.PutOff(ctx, l.claim, l.ending.cut, cutRetry)
 	l.d.note(context.Background(), "put off webhooks that were cut off", err)
 }
+
+// offerLate is how late an offer may arrive after its commit and still be recognized as already
+// found.
+const offerLate = 10 * time.Second
+
+// foundNew remembers the untried deliveries that searches found in the last offerLate. A search
+// sees a delivery from its commit on. On a busy machine the goroutine of the commit may offer it
+// only after it was found, sent and recorded.
+type foundNew struct {
+	newer, older map[int64]bool // by event
+	since        time.Time      // start of newer
+}
+
+func (f *foundNew) add(eventID int64) {
+	now := time.Now()
+	if now.Sub(f.since) >= offerLate {
+		f.older = f.newer
+		f.newer = map[int64]bool{}
+		f.since = now
+	}
+	f.newer[eventID] = true
+}
+
+func (f *foundNew) has(eventID int64) bool { return f.newer[eventID] || f.older[eventID] }

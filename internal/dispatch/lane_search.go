@@ -8,21 +8,40 @@ import (
 	"claviger/internal/webhook"
 )
 
-// search looks at the endpoint and for deliveries, where there is need and space.
+// looking contains the lane's demands on the database.
+type looking struct {
+	search searchState
+	due    bool           // search for due deliveries
+	more   bool           // the last search found more than fits
+	hints  map[int64]bool // licenses to check
+	after  webhook.Cursor // everything up to here was found
+	found  foundNew
+}
+
+// searchFromStart demands a search for all due deliveries.
+func (l *lane) searchFromStart() {
+	l.look.due = true
+	l.look.after = webhook.Cursor{}
+}
+
+// search loads the endpoint and searches for deliveries, if necessary and if there is space.
 func (l *lane) search() {
 	k := &l.look
-	wants := k.reload || k.due || len(k.hints) > 0 || k.more && len(l.queue) <= 4*int(l.pace.limit)
+	wants := l.endpoint == outdated || k.due || len(k.hints) > 0 || k.more && len(l.queue) <= 4*int(l.pace.limit)
 	if !wants {
 		l.d.limits.memory.leave(l)
 	}
-	if k.out || l.ending.stop || !wants {
+	if k.search != idle || l.ending.phase != running || !wants {
 		return
 	}
 	q := webhook.Search{
-		PartnerID: l.partnerID, Claim: l.claim, To: l.to, Reload: k.reload || !l.known, Due: k.due || k.more, Held: len(l.held), After: k.after,
+		PartnerID: l.partnerID, Claim: l.claim, To: l.to, Reload: l.endpoint != current,
+		Due: k.due || k.more, Held: len(l.held), After: k.after,
 	}
-	if l.known && l.to.URL == "" && !q.Reload {
-		k.due, k.more, k.hints = false, false, map[int64]bool{}
+	if l.to.URL == "" && !q.Reload {
+		k.due = false
+		k.more = false
+		k.hints = map[int64]bool{}
 		return
 	}
 	q.Space = l.d.limits.memory.take(l, len(l.held), l.pace.capacity()-len(l.held))
@@ -31,17 +50,19 @@ func (l *lane) search() {
 	}
 	for id := range k.hints {
 		if h := l.held[id]; h != nil {
-			h.again = true
+			l.setHead(h, onNews)
 			delete(k.hints, id)
 		} else if len(q.Hints) < q.Space {
 			q.Hints = append(q.Hints, id)
 			delete(k.hints, id)
 		}
 	}
-	k.out, k.reload = true, false
-	k.due = q.Due && q.Space == 0
-	l.known = l.known && !q.Reload // until it is known again, nothing is sent
 	slices.Sort(q.Hints)
+	k.due = q.Due && q.Space == 0
+	l.setSearch(onSearch, nil)
+	if q.Reload {
+		l.know(onLoad, nil)
+	}
 	l.d.limits.work.Go(func() {
 		f := l.d.find(q)
 		if !l.box.post(func(m *mail) { m.found = f }) {
@@ -50,71 +71,67 @@ func (l *lane) search() {
 	})
 }
 
-// findings is what a search brought.
+// findings is the result of a search.
 type findings struct {
 	webhook.Found
 	asked webhook.Search
 	err   error // nothing was found
 }
 
-// find makes a search. What is wrong with one partner alone concerns no other.
+// find runs a search. An error of one partner does not affect others.
 func (d *Dispatcher) find(q webhook.Search) *findings {
 	ctx, cancel := context.WithTimeout(context.Background(), queryTime)
 	defer cancel()
 	f := &findings{asked: q}
 	f.Found, f.err = d.Store.Find(ctx, q)
-	d.note(context.Background(), fmt.Sprintf("look for webhooks to partner %d", q.PartnerID), f.err) // also that ctx is over
+	// Also logs a timeout.
+	d.note(context.Background(), fmt.Sprintf("look for webhooks to partner %d", q.PartnerID), f.err)
 	return f
 }
 
-// endSearch takes what a search found.
+// endSearch handles the result of a search.
 func (l *lane) endSearch(f *findings) {
-	l.look.out = false
+	m := onFound
 	if f.err != nil {
-		l.alarm.set(pollEvery) // and the endpoint, if it was looked for, is not known until then
-	} else if !l.look.reload {
-		if f.asked.Reload {
-			l.to, l.known = &webhook.Destination{Endpoint: f.To.Endpoint, Health: l.to.Health}, true
-		}
-		l.learnFound(f.To.Health)
+		m = onFailed
 	}
-	l.look.passed = false
-	if !l.known || l.to.URL == "" {
+	l.know(m, f) // until it is loaded, nothing is sent
+	if m == onFound && l.endpoint != current {
+		m = onStale
+	}
+	l.setSearch(m, f)
+	if !l.known() || l.to.URL == "" {
 		l.dropQueue()
 	}
-	l.take(f)
-	for id, h := range l.held {
-		if h.item == nil {
-			l.letGo(id)
+	l.takeFound(f)
+	for _, h := range l.held {
+		if h.state == settled {
+			l.setHead(h, onFree)
 		}
 	}
 }
 
-// learnFound takes how the endpoint did when a search looked at it, which is older than
-// what a record told meanwhile, unless there was an act since. Where the two differ, the
-// next search tells.
-func (l *lane) learnFound(h webhook.Health) {
-	if !l.look.passed || h.Changed > l.to.Changed {
-		l.learn(h)
-	} else if h.Parked() != l.to.Parked() || h.Draining() != l.to.Draining() {
-		l.look.due = true
-	}
-}
-
-// take holds what was found as far as there is space. The next search begins behind what
-// is held of what is due, unless something may be due before it.
-func (l *lane) take(f *findings) {
-	left, full, after := f.asked.Space, false, webhook.Cursor{}
+// takeFound takes found deliveries as far as there is space. The next search starts after the last
+// due delivery taken, unless something may be due before it.
+func (l *lane) takeFound(f *findings) {
+	left := f.asked.Space
+	full := false
+	after := webhook.Cursor{}
 	for i, it := range f.Items {
-		h := l.held[it.LicenseID]
+		h := l.head(it.LicenseID)
 		switch {
-		case h != nil:
-			h.again = h.again || h.item == nil || h.item.EventID != it.EventID || h.item.Generation != it.Generation
+		case h.state != free:
+			if h.state == settled || h.item.EventID != it.EventID || h.item.Generation != it.Generation {
+				l.setHead(h, onNews)
+			}
 		case left == 0:
 			full = true
-		case (l.open() || it.Probe) && !l.look.reload && !l.ending.stop:
+		case (l.open() || it.Probe) && l.endpoint == current && l.ending.phase == running:
 			left--
-			l.hold(it)
+			l.take(h, it)
+			if it.Attempts == 0 {
+				l.look.found.add(it.EventID)
+			}
 		}
 		if i < f.Due && !full {
 			after = webhook.Cursor{DueAt: it.DueAt, EventID: it.EventID}
@@ -124,7 +141,8 @@ func (l *lane) take(f *findings) {
 	if !f.Searched {
 		return
 	}
-	l.look.more, l.look.after = f.More || full, webhook.Cursor{}
+	l.look.more = f.More || full
+	l.look.after = webhook.Cursor{}
 	if l.look.more && !l.look.due {
 		l.look.after = after
 	}

@@ -29,9 +29,9 @@ func TestPaceFollowsTheEndpoint(t *testing.T) {
 		"but not what is just in time":          {usual, ms, true, dispatch.Slow, dispatch.Load{Lane: usual, Spare: true, Most: most}, usual},
 		"but leaves a few":                      {few + 1, ms, true, dispatch.Slow + 1, dispatch.Load{Lane: few + 1, Spare: true, Most: most}, few},
 		"and does not raise":                    {1, ms, true, dispatch.Slow + 1, dispatch.Load{Lane: 1, Spare: true, Most: most}, 1},
-		"nor does promptness in a crowd":        {first, dispatch.Prompt - 1, true, dispatch.Prompt, dispatch.Load{Lane: first, Node: dispatch.Crowd, Spare: true, Most: most}, first},
-		"but what takes its time does":          {first, dispatch.Prompt, true, dispatch.Prompt, dispatch.Load{Lane: first, Node: dispatch.Crowd, Spare: true, Most: most}, first + 1},
-		"and promptness outside of one":         {first, ms, true, ms, dispatch.Load{Lane: first, Node: dispatch.Crowd - 1, Spare: true, Most: most}, first + 1},
+		"nor does promptness on a busy node":    {first, dispatch.Prompt - 1, true, dispatch.Prompt, dispatch.Load{Lane: first, Node: dispatch.BusyNode, Spare: true, Most: most}, first},
+		"but what takes its time does":          {first, dispatch.Prompt, true, dispatch.Prompt, dispatch.Load{Lane: first, Node: dispatch.BusyNode, Spare: true, Most: most}, first + 1},
+		"and promptness on one just below":      {first, ms, true, ms, dispatch.Load{Lane: first, Node: dispatch.BusyNode - 1, Spare: true, Most: most}, first + 1},
 		"past the usual while there is much":    {usual, ms, true, 2 * ms, dispatch.Load{Lane: usual, Spare: true, Most: most}, usual + 1},
 		"but not when others need it":           {usual, ms, true, ms, dispatch.Load{Lane: usual, Most: most}, usual},
 		"nor when it makes the endpoint slower": {usual, ms, true, 2*ms + 1, dispatch.Load{Lane: usual, Spare: true, Most: most}, usual},
@@ -46,7 +46,7 @@ func TestPaceFollowsTheEndpoint(t *testing.T) {
 	}
 }
 
-// The least time of an answer is known since the endpoint last failed.
+// The lowest latency counts from the endpoint's last failure.
 func TestPaceRemembersTheBest(t *testing.T) {
 	for name, c := range map[string]struct {
 		best time.Duration
@@ -67,7 +67,7 @@ func TestPaceRemembersTheBest(t *testing.T) {
 	}
 }
 
-// A partner that hangs fills its own lane and no other.
+// A hanging partner fills its own lane and no other.
 func TestAHangingPartnerHoldsUpNoOther(t *testing.T) {
 	r := newHarness(t)
 	g, e := newGate(t), &endpoint{TB: t}
@@ -82,15 +82,16 @@ func TestAHangingPartnerHoldsUpNoOther(t *testing.T) {
 		r.until("the healthy partner has its event", func() bool { return slices.Contains(e.list(), id) })
 	}
 	r.until("none but the first few of the hanging partner are in flight", func() bool {
-		return out.Dispatcher.Counts().InFlight == dispatch.FirstInFlight // the healthy one's last answer may be on its way
+		// The healthy one's last answer may be in flight.
+		return out.Dispatcher.Counts().InFlight == dispatch.FirstInFlight
 	})
 	if n := r.count(`SELECT count(*) FROM webhook_responses AS r JOIN deliveries AS d ON d.event_id = r.event_id WHERE d.license_id < 2000`); n != 0 {
 		t.Errorf("%d attempts of the hanging partner are on record", n)
 	}
 }
 
-// Where no more may be in flight, lanes take turns: none has two before another
-// that waits has one.
+// At the limit of requests in flight, lanes take turns: none gets two before a waiting lane gets
+// one.
 func TestLanesTakeTurns(t *testing.T) {
 	r := steppedHarness(t)
 	g := newGate(t)
@@ -144,8 +145,8 @@ func TestLanesTakeTurns(t *testing.T) {
 	}
 }
 
-// Once half of all requests there may be are in flight, a lane has one of the
-// rest: those that hang leave enough for those that do not.
+// Once half of all allowed requests are in flight, a lane gets one of the rest: hanging partners
+// leave enough for the others.
 func TestManyThatHangLeaveEnough(t *testing.T) {
 	r := steppedHarness(t)
 	g, e := newGate(t), &endpoint{TB: t}
@@ -167,7 +168,7 @@ func TestManyThatHangLeaveEnough(t *testing.T) {
 	r.until("the healthy partner has its event", func() bool { return len(e.list()) == 1 })
 }
 
-// A delivery that this node writes for a partner whose lane is ready needs no search.
+// A delivery written by this node for a partner with a ready lane needs no search.
 func TestNewDeliveriesNeedNoSearch(t *testing.T) {
 	r := steppedHarness(t)
 	e := &endpoint{TB: t}
@@ -175,9 +176,9 @@ func TestNewDeliveriesNeedNoSearch(t *testing.T) {
 	r.license(1, 1, 2)
 	out, _ := r.running(settings{now: r.clock.now})
 	r.event(out, 1)
-	r.settle(out) // the lane is known from now on
+	r.settle(out) // the lane is now known
 	e.taken()
-	// By this clock they are due in an hour, so that no search finds them.
+	// By this clock they are due in an hour, so no search finds them.
 	ahead := silent(out.DB, func() time.Time { return r.clock.now().Add(time.Hour) })
 	ahead.Tell = out.Tell
 	for i := range 10 {
@@ -187,7 +188,8 @@ func TestNewDeliveriesNeedNoSearch(t *testing.T) {
 	same(t, "got", e.taken(), []int64{2, 3, 4, 5, 6, 7, 8, 9, 10, 11})
 }
 
-// What does not fit into memory is found in the table when there is space, without a poll.
+// Deliveries that do not fit into memory are found in the table when there is space, without a
+// poll.
 func TestAFullLaneLeavesTheRestToTheTable(t *testing.T) {
 	r := steppedHarness(t)
 	g := newGate(t)
@@ -216,7 +218,7 @@ func TestAFullLaneLeavesTheRestToTheTable(t *testing.T) {
 	same(t, "attempts", r.attempts(), int64(n))
 }
 
-// What is in memory is bounded over all partners, and each has its turn.
+// The number of deliveries in memory is limited over all partners, and each gets its turn.
 func TestNotMoreIsClaimedThanMemoryHolds(t *testing.T) {
 	r := steppedHarness(t)
 	g := newGate(t)
@@ -241,7 +243,7 @@ func TestNotMoreIsClaimedThanMemoryHolds(t *testing.T) {
 	}
 }
 
-// Lanes that nobody needs end.
+// Unused lanes end.
 func TestIdleLanesEnd(t *testing.T) {
 	r := newHarness(t)
 	e, g := &endpoint{TB: t}, newGate(t)
@@ -262,8 +264,8 @@ func TestIdleLanesEnd(t *testing.T) {
 	r.until("an ended lane begins anew", func() bool { return len(e.list()) == 3 })
 }
 
-// A record is something to do, so the lane stays for a while. It wakes for what is tried
-// again before the next poll finds it, and knows what comes next when a search finds it.
+// A record counts as activity, so the lane stays for a while. It wakes for a retry before the next
+// poll, and knows the next delivery when a search finds it.
 func TestALaneAfterARecord(t *testing.T) {
 	out := steppedHarness(t).node(settings{})
 	for name, c := range map[string]struct {

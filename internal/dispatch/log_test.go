@@ -14,7 +14,7 @@ import (
 	"claviger/internal/webhook"
 )
 
-// Each attempt is one line in the log and counts once, by what came of it.
+// Each attempt logs one line and is counted once, by its result.
 func TestAttemptsAreLoggedAndCounted(t *testing.T) {
 	r, log := steppedHarness(t), &journal{}
 	gone := httptest.NewServer(http.NotFoundHandler())
@@ -86,8 +86,8 @@ func TestAttemptsAreLoggedAndCounted(t *testing.T) {
 	same(t, "counted", counted, want)
 }
 
-// A connection that the endpoint closes as it is used again costs no attempt: the request
-// is made over another one.
+// If the endpoint closes a connection as it is reused, no attempt is lost: the request is repeated
+// over a new one.
 func TestAConnectionThatIsClosedWhenUsedAgain(t *testing.T) {
 	r, log := steppedHarness(t), &journal{}
 	var mu sync.Mutex
@@ -113,7 +113,7 @@ func TestAConnectionThatIsClosedWhenUsedAgain(t *testing.T) {
 	same(t, "connections", len(used), 3)
 }
 
-// The line tells the time that an attempt took in milliseconds.
+// The log line contains the duration in milliseconds.
 func TestTheTimeOfAnAttemptIsLogged(t *testing.T) {
 	r, log := steppedHarness(t), &journal{}
 	out := r.stepped(settings{log: log})

@@ -6,24 +6,34 @@ import (
 	"claviger/internal/webhook"
 )
 
-// mail is what a lane is told, gathered since it last looked.
+// mail contains the messages for a lane since it last looked.
 type mail struct {
-	fresh    []*webhook.Item // new deliveries, each the first open one of its license
-	hints    []int64         // licenses of which something may be due
+	fresh    []*webhook.Item // new deliveries, each the first pending one of its license
+	hints    []int64         // licenses to check for due deliveries
 	ended    []ended         // requests
 	recorded []recorded      // answers
-	found    *findings       // what a search brought
-	changed  int64           // as it stands in the row of the endpoint
-	due      bool            // something is due
-	reload   bool            // the endpoint was changed
-	cut      bool            // abort all requests
-	stop     bool            // begin nothing more, and end
-	leave    bool            // and do not wait for answers to be recorded
+	found    *findings       // result of a search
+	changed  int64           // version in the row of the endpoint
+	orders   orders
 }
 
-// mailbox is how a lane is told things. Nobody ever waits for a lane.
+// orders is a set of messages without content.
+type orders uint8
+
+const (
+	orderCut    orders = 1 << iota // abort all requests
+	orderDue                       // something is due
+	orderReload                    // the endpoint changed
+	orderStop                      // start nothing more, and end
+	orderLeave                     // the same, without waiting for answers to be recorded
+)
+
+// ordered returns the function that adds orders to the mail.
+func ordered(o orders) func(*mail) { return func(m *mail) { m.orders |= o } }
+
+// mailbox passes messages to a lane. Senders never wait for the lane.
 type mailbox struct {
-	wake chan struct{} // something is in it
+	wake chan struct{} // there is mail
 
 	mu     sync.Mutex
 	mail   mail
@@ -50,7 +60,7 @@ func (b *mailbox) take() mail {
 	return m
 }
 
-// close ends the box, unless there is mail in it and force is not set.
+// close closes the box, unless it contains mail and force is not set.
 func (b *mailbox) close(force bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -61,7 +71,7 @@ func (b *mailbox) close(force bool) bool {
 	return true
 }
 
-// signal says that there is something to see to, unless that was said already.
+// signal wakes the receiver of c, unless a signal is already pending.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:

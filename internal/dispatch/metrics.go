@@ -13,7 +13,7 @@ type Metrics struct {
 	superseded prometheus.Counter
 }
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics creates and registers the metrics.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -25,13 +25,14 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		}),
 	}
 	m.superseded = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "claviger_webhook_superseded_total", Help: "Events that were refused again and again, or waited behind one, and made way for a newer event of their license.",
+		Name: "claviger_webhook_superseded_total", Help: "Events that were refused again and again, or waited " +
+			"behind one, and made way for a newer event of their license.",
 	})
 	r.MustRegister(m.attempts, m.duration, m.superseded)
 	return m
 }
 
-// attempt counts one. A nil Metrics counts nothing.
+// attempt counts an attempt. A nil Metrics counts nothing.
 func (m *Metrics) attempt(outcome string, took time.Duration) {
 	if m == nil {
 		return
@@ -40,7 +41,7 @@ func (m *Metrics) attempt(outcome string, took time.Duration) {
 	m.duration.Observe(took.Seconds())
 }
 
-// supersede counts an event that made way. A nil Metrics counts nothing.
+// supersede counts a superseded event. A nil Metrics counts nothing.
 func (m *Metrics) supersede() {
 	if m != nil {
 		m.superseded.Inc()

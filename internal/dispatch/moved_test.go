@@ -7,7 +7,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// What an old URL answers moves the delivery, and says nothing of the new URL.
+// The answer of an old URL updates the delivery, and does not count for the new URL.
 func TestTheAnswerOfAnOldURL(t *testing.T) {
 	for name, status := range map[string]int{"a failure": 500, "that it is gone": 410} {
 		t.Run(name, func(t *testing.T) {
@@ -27,8 +27,8 @@ func TestTheAnswerOfAnOldURL(t *testing.T) {
 	}
 }
 
-// The answer of a partner that was removed meanwhile is an attempt and nothing else, and
-// holds up no other's.
+// The answer of a partner removed meanwhile is only stored as an attempt, and does not delay
+// others.
 func TestTheAnswerOfARemovedPartner(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	for p := int64(1); p <= 2; p++ {
@@ -44,8 +44,7 @@ func TestTheAnswerOfARemovedPartner(t *testing.T) {
 	same(t, "attempts", r.attempts(), 2)
 }
 
-// A follower that the endpoint asked to wait with waits, though the event before it is
-// settled.
+// A delivery waits if the endpoint asked for it, even after the event before it is settled.
 func TestAFollowerThatIsToWait(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
@@ -63,7 +62,7 @@ func TestAFollowerThatIsToWait(t *testing.T) {
 	same(t, "waits", r.waits(), []string{"2 in 1h0m0s", "3 in 0s"})
 }
 
-// What waits behind a failed event is put off with it in the same transaction.
+// Deliveries behind a failed event are delayed with it in the same transaction.
 func TestFollowersArePutOffWithTheHead(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
@@ -77,7 +76,7 @@ func TestFollowersArePutOffWithTheHead(t *testing.T) {
 	same(t, "waits", r.waits(), []string{"1 in 1h0m0s", "2 in 1h0m0s", "3 in 5h0m0s"})
 }
 
-// The first event of a license is sent at once, and once.
+// The first event of a license is sent immediately, and once.
 func TestTheFirstEventOfALicense(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)

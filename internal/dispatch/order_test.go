@@ -15,7 +15,7 @@ func TestEventsArriveInOrderPerLicense(t *testing.T) {
 	e := &endpoint{TB: t}
 	r.partner(1, e.ServeHTTP)
 	r.license(1, 1, 2, 3, 4, 5)
-	// Some are there before the dispatchers are, some come while they run.
+	// Some exist before the dispatchers start, some come while they run.
 	for i := range 20 {
 		r.event(r.out, int64(i%5+1))
 	}
@@ -45,8 +45,8 @@ func TestEventsArriveInOrderPerLicense(t *testing.T) {
 	}
 }
 
-// A license whose event fails holds up neither other licenses of its partner nor
-// other partners, and its own next event waits.
+// A failing event delays neither other licenses of its partner nor other partners; the next event
+// of its license waits.
 func TestOneFailureHoldsUpOnlyItsLicense(t *testing.T) {
 	r := steppedHarness(t)
 	a, b := &endpoint{TB: t}, &endpoint{TB: t}
@@ -62,12 +62,11 @@ func TestOneFailureHoldsUpOnlyItsLicense(t *testing.T) {
 	same(t, "states", r.states(), []string{"1 pending after 1", "2 pending after 0", "3 delivered after 1", "4 delivered after 1"})
 }
 
-// What waits behind a failed event waits as long, also when it came later, and
-// goes out as soon as that one is settled: by whichever node, and after a
-// restart.
+// Deliveries behind a failed event wait as long as it does, even if they came later. They are sent
+// when it is settled, by any node and after a restart.
 func TestFollowersWaitForTheHead(t *testing.T) {
 	for name, c := range map[string]struct {
-		second int // what the retry of the first event meets
+		second int // answer to the retry of the first event
 		want   []string
 	}{
 		"which is delivered": {200, []string{"1 delivered after 2", "2 delivered after 1", "3 delivered after 1"}},
@@ -98,7 +97,7 @@ func TestFollowersWaitForTheHead(t *testing.T) {
 	}
 }
 
-// A success makes the next event due whatever time it was put off to.
+// A success makes the next event due regardless of its delay.
 func TestAFollowerPutOffLongerIsDueWithTheHead(t *testing.T) {
 	r := steppedHarness(t)
 	e := &endpoint{TB: t}
@@ -112,7 +111,7 @@ func TestAFollowerPutOffLongerIsDueWithTheHead(t *testing.T) {
 	r.point(1, g.ServeHTTP)
 	stop := r.run(out)
 	c := g.next()
-	go stop() // it records, but sends nothing more
+	go stop() // it records, but starts no request
 	r.until("it stops", func() bool { return out.Dispatcher.Owned() == 0 })
 	r.finish(200, c)
 	stop()
@@ -142,7 +141,7 @@ func TestNoURLMeansNoAttempt(t *testing.T) {
 	same(t, "states", r.states(), []string{"1 delivered after 1", "2 delivered after 1"})
 }
 
-// A URL that is taken away stops what waits in memory, and does not lose it.
+// Removing a URL stops the deliveries in memory and does not lose them.
 func TestAURLTakenAwayLosesNothing(t *testing.T) {
 	r := steppedHarness(t)
 	g := newGate(t)

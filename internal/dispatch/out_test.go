@@ -11,11 +11,11 @@ import (
 	"claviger/internal/webhook"
 )
 
-// afterThirty tries events again after thirty seconds, then after an hour, then after two.
+// afterThirty retries events after thirty seconds, one hour and two hours.
 var afterThirty = webhook.Schedule{30 * time.Second, time.Hour, 2 * time.Hour}
 
-// failTwice makes a harness with an endpoint that failed with the event of each of n
-// licenses, and again after thirty seconds: they wait for an hour.
+// failTwice returns a harness with an endpoint that failed for one event of each of n licenses, and
+// again after thirty seconds. The events now wait an hour.
 func failTwice(t *testing.T, n int64, s settings) (*harness, *endpoint, *outbox) {
 	t.Helper()
 	r := steppedHarness(t)
@@ -33,14 +33,14 @@ func failTwice(t *testing.T, n int64, s settings) (*harness, *endpoint, *outbox)
 	return r, e, out
 }
 
-// sell makes a license with an event.
+// sell creates a license with an event.
 func (r *harness) sell(out *outbox, license int64) {
 	r.Helper()
 	r.license(1, license)
 	r.event(out, license)
 }
 
-// What waits for a retry is sent when an endpoint that was out is back, at a ramp.
+// When an endpoint recovers from an outage, waiting retries are sent at a ramp.
 func TestASuccessAfterAnOutageSendsWhatWaits(t *testing.T) {
 	const n = 31
 	r, _, out := failTwice(t, n, settings{})
@@ -54,7 +54,7 @@ func TestASuccessAfterAnOutageSendsWhatWaits(t *testing.T) {
 		if n := out.Dispatcher.Counts().InFlight; n != want {
 			t.Fatalf("%d in flight, want %d", n, want)
 		}
-		if want == 4 { // it looks for more than the first sixteen now; without them it would not grow
+		if want == 4 { // it now searches for more than the first sixteen, or the pace would not grow
 			r.until("the rest is in memory", func() bool { return int64(out.Dispatcher.Counts().Held) == r.open() })
 		}
 		r.finish(200, callers...)
@@ -62,7 +62,7 @@ func TestASuccessAfterAnOutageSendsWhatWaits(t *testing.T) {
 	same(t, "open", r.open(), 0)
 }
 
-// An endpoint that fails now and then keeps its schedule.
+// An endpoint that fails occasionally keeps its schedule.
 func TestASuccessAfterFewFailuresSendsNothingEarly(t *testing.T) {
 	r, e, out := failTwice(t, 2, settings{})
 	e.answer(200)
@@ -71,8 +71,8 @@ func TestASuccessAfterFewFailuresSendsNothingEarly(t *testing.T) {
 	same(t, "states", r.states(), []string{"1 pending after 2", "2 pending after 2", "3 delivered after 1"})
 }
 
-// An early attempt that fails ends it for all, is made once, and changes nothing of the
-// schedule of its event.
+// A failed early attempt ends draining for all, is made once, and does not change the schedule of
+// its event.
 func TestAnEarlyAttemptIsNotCounted(t *testing.T) {
 	var log strings.Builder
 	r, e, out := failTwice(t, 3, settings{log: &log})
@@ -99,7 +99,7 @@ func TestAnEarlyAttemptIsNotCounted(t *testing.T) {
 	}
 	r.redeliver(out, 1)
 	r.step(out)
-	same(t, "redelivered", r.waits(), []string{"1 in 30s"}) // it begins anew
+	same(t, "redelivered", r.waits(), []string{"1 in 30s"}) // it starts from the beginning
 	var attempts []string
 	for _, found := range regexp.MustCompile(`event_id=1 .*(attempt=.*) outcome=.*?( early=\w+|)(?: cause|\n)`).FindAllStringSubmatch(log.String(), -1) {
 		attempts = append(attempts, found[1]+found[2])
@@ -109,7 +109,7 @@ func TestAnEarlyAttemptIsNotCounted(t *testing.T) {
 	})
 }
 
-// What the endpoint asked us to wait with waits, also what came early.
+// A delay that the endpoint asked for is kept, also for early retries.
 func TestRetryAfterSurvivesAnOutage(t *testing.T) {
 	r, e, out := failTwice(t, 3, settings{})
 	e.answer(503)
@@ -124,8 +124,8 @@ func TestRetryAfterSurvivesAnOutage(t *testing.T) {
 	same(t, "waits", r.waits(), []string{"3 in 2h0m0s", "4 in 2h0m0s"})
 }
 
-// What came early and is cut off when a shard is handed over keeps its own time. The next
-// owner goes on with the others.
+// An early retry that is cut off when a shard is handed over keeps its own due time. The next owner
+// continues with the others.
 func TestWhatCameEarlyAndIsCutOffKeepsItsTime(t *testing.T) {
 	r, _, out := failTwice(t, 3, settings{times: hasty})
 	g := newGate(t)
@@ -141,9 +141,9 @@ func TestWhatCameEarlyAndIsCutOffKeepsItsTime(t *testing.T) {
 	same(t, "at once", r.states(), []string{"1 pending after 2", "2 delivered after 3", "3 delivered after 3", "4 delivered after 1"})
 }
 
-// What is new goes out at once when it was behind what came early, and that is over.
+// A new event behind early retries is sent immediately when draining ends.
 func TestTheNewIsSentWhenNothingComesEarly(t *testing.T) {
-	const n = 30 // more than a lane that begins has in memory
+	const n = 30 // more than a new lane holds in memory
 	r, _, out := failTwice(t, n, settings{})
 	g := newGate(t)
 	r.point(1, g.ServeHTTP)
@@ -160,8 +160,8 @@ func TestTheNewIsSentWhenNothingComesEarly(t *testing.T) {
 	r.finish(200, c)
 }
 
-// What was to come early, and did not since that is over, is sent in its time: at once where
-// that has come, though nobody polls.
+// Retries that were not sent early because draining ended are sent when due: immediately if they
+// are due now, without a poll.
 func TestWhatDidNotComeEarlyIsSentInItsTime(t *testing.T) {
 	r, _, out := failTwice(t, 3, settings{})
 	begun, answer := make(chan struct{}), make(chan struct{})
@@ -169,7 +169,7 @@ func TestWhatDidNotComeEarlyIsSentInItsTime(t *testing.T) {
 		if q.Header.Get("webhook-id") == "evt_1" {
 			close(begun)
 			<-answer
-			w.Header().Set("Retry-After", "7200") // a retry in a moment would make the lane search
+			w.Header().Set("Retry-After", "7200") // a retry soon after would make the lane search
 			w.WriteHeader(503)
 		}
 	})
@@ -184,8 +184,7 @@ func TestWhatDidNotComeEarlyIsSentInItsTime(t *testing.T) {
 	same(t, "states", r.states(), []string{"1 pending after 3", "2 delivered after 3", "3 delivered after 3", "4 delivered after 1"})
 }
 
-// A first attempt is counted, also before its time, which may be that of another node's
-// clock.
+// A first attempt is counted, even before its due time, which may come from another node's clock.
 func TestAFirstAttemptIsCounted(t *testing.T) {
 	r, _, out := failTwice(t, 0, settings{})
 	r.license(1, 1)

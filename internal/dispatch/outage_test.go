@@ -8,14 +8,14 @@ import (
 	"claviger/internal/webhook"
 )
 
-// outages are a partner's: how many, of which so many are over, and deliveries given up.
+// outages lists the partner's outages: cause, open or over, and deliveries given up.
 func (r *harness) outages() []string {
 	r.Helper()
 	return r.list(func(row *sqldb.Row, s *string) error { return row.Scan(s) },
 		`SELECT cause || CASE WHEN closed_at = 0 THEN ', open, ' ELSE ', over, ' END || CAST(exhausted AS text) FROM outages ORDER BY id`)
 }
 
-// The first failure opens an outage, by its cause, and a success ends it.
+// The first failure opens an outage with its cause, and a success ends it.
 func TestFailuresAreAnOutage(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
@@ -35,7 +35,7 @@ func TestFailuresAreAnOutage(t *testing.T) {
 	same(t, "outages", r.outages(), []string{"it answered 500 Internal Server Error, over, 0"})
 }
 
-// What is given up counts, also where the endpoint takes others.
+// Given-up deliveries count even if the endpoint accepts others.
 func TestWhatIsGivenUpCounts(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
@@ -54,8 +54,7 @@ func TestWhatIsGivenUpCounts(t *testing.T) {
 	same(t, "open", r.count(`SELECT count(*) FROM outages WHERE closed_at = 0`), 0)
 }
 
-// Where an endpoint is well, an outage that somebody else opened is looked for every ten
-// seconds.
+// For a healthy endpoint, an outage opened elsewhere is checked for every ten seconds.
 func TestAnOutageOfAnEndpointThatIsWell(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)

@@ -11,8 +11,8 @@ import (
 	"claviger/internal/webhook"
 )
 
-// Nothing outlives Run: it returns when the last poll and the last search are over,
-// however long they take.
+// Nothing outlives Run: it returns when the last poll and the last search are done, however long
+// they take.
 func TestNothingOutlivesRun(t *testing.T) {
 	if sqldbtest.Postgres() {
 		t.Skip("the clock of a test stands still while a connection is read")

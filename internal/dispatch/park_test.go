@@ -9,20 +9,20 @@ import (
 	"claviger/internal/webhook"
 )
 
-// parked is whether the partner's endpoint is.
+// parked reports whether the partner's endpoint is parked.
 func (r *harness) parked(partnerID int64) bool {
 	r.Helper()
 	return r.count(`SELECT count(*) FROM endpoints WHERE partner_id = $1 AND parked_at <> 0`, partnerID) == 1
 }
 
-// hourly tries events again every hour, for ever.
+// hourly retries events every hour.
 var hourly = webhook.Schedule{
 	time.Hour, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour, time.Hour,
 }
 
 func TestParking(t *testing.T) {
-	// An act is what the endpoint answers to an event of a license of its own,
-	// some time after the act before.
+	// An act is the endpoint's answer to an event of a new license, some time after the previous
+	// act.
 	type act struct {
 		after  time.Duration
 		status int
@@ -61,8 +61,8 @@ func TestParking(t *testing.T) {
 	}
 }
 
-// park makes a harness with an endpoint that is parked since it answered 410 to
-// event 1 of license 1, and is broken; licenses 2 to n have two events each.
+// park returns a harness with a broken endpoint that is parked because it answered 410 to event 1
+// of license 1. Licenses 2 to n have two events each.
 func park(t *testing.T, n int64, s settings) (*harness, *endpoint, *outbox) {
 	t.Helper()
 	r := steppedHarness(t)
@@ -82,8 +82,8 @@ func park(t *testing.T, n int64, s settings) (*harness, *endpoint, *outbox) {
 	return r, e, out
 }
 
-// TestASearchKnowsLessThanARecord: what a search read of the endpoint before an answer was
-// recorded says nothing after it, but for what an act changed.
+// TestASearchKnowsLessThanARecord: the health that a search read before an answer was recorded is
+// ignored, unless the endpoint changed.
 func TestASearchKnowsLessThanARecord(t *testing.T) {
 	r := steppedHarness(t)
 	e := &endpoint{TB: t, all: 410}
@@ -124,7 +124,7 @@ func TestAParkedEndpointGetsProbesOnly(t *testing.T) {
 	s := settings{schedule: hourly, probeEvery: 5 * time.Minute}
 	r, e, a := park(t, 3, s)
 	b := r.stepped(s)
-	// One each five minutes over all nodes, the head of one license after another.
+	// One every five minutes over all nodes, with the head of one license after another.
 	for i, want := range []int64{1, 2, 4, 1, 2, 4, 1} {
 		r.clock.step(5*time.Minute - time.Second)
 		r.step(a, b)
@@ -153,8 +153,7 @@ func TestProbesExhaustEvents(t *testing.T) {
 	}
 }
 
-// What waited for a later time is due when the endpoint is back, and goes out at
-// a ramp.
+// When the endpoint is back, waiting retries are due and sent at a ramp.
 func TestASuccessOpensAParkedEndpoint(t *testing.T) {
 	const n = 40
 	r, _, out := park(t, n, settings{schedule: webhook.Schedule{100 * time.Hour}, probeEvery: time.Minute})
@@ -166,7 +165,7 @@ func TestASuccessOpensAParkedEndpoint(t *testing.T) {
 	if r.parked(1) {
 		t.Fatal("it is still parked")
 	}
-	// One, then two, then four…
+	// One, then two, then four …
 	for _, want := range []int{1, 2, 4, 8, 16} {
 		callers := g.callers(want)
 		if n := out.Dispatcher.Counts().InFlight; n != want {
@@ -186,7 +185,7 @@ func TestASuccessOpensAParkedEndpoint(t *testing.T) {
 	}
 }
 
-// The dispatcher probes also when nothing is due yet.
+// The dispatcher also probes if nothing is due yet.
 func TestProbesDoNotWaitForTheSchedule(t *testing.T) {
 	r, e, out := park(t, 1, settings{schedule: webhook.Schedule{100 * time.Hour}, probeEvery: time.Minute})
 	e.answer(200)
@@ -195,8 +194,8 @@ func TestProbesDoNotWaitForTheSchedule(t *testing.T) {
 	same(t, "states", r.states(), []string{"1 delivered after 2"})
 }
 
-// One event that the partner never takes parks a quiet endpoint, and does not
-// keep others from it for longer than it takes to probe with them.
+// One event that the partner never accepts parks a quiet endpoint, but delays other events only
+// until they are used as probes.
 func TestAPoisonedEventDoesNotParkForEver(t *testing.T) {
 	r := steppedHarness(t)
 	e := &endpoint{TB: t}
@@ -225,7 +224,7 @@ func TestAPoisonedEventDoesNotParkForEver(t *testing.T) {
 	}
 }
 
-// Deliveries in memory go back untried when the endpoint is parked.
+// When the endpoint is parked, deliveries in memory are dropped untried.
 func TestParkingEmptiesTheLane(t *testing.T) {
 	r := steppedHarness(t)
 	g := newGate(t)
@@ -264,7 +263,7 @@ func TestRedeliveryToAParkedEndpointProbesIt(t *testing.T) {
 	}
 }
 
-// Another URL is another endpoint.
+// A new URL is a new endpoint.
 func TestUnpark(t *testing.T) {
 	r, _, out := park(t, 3, settings{schedule: hourly, probeEvery: time.Hour})
 	e := &endpoint{TB: t}
@@ -282,8 +281,8 @@ func TestUnpark(t *testing.T) {
 	}
 }
 
-// Failures in a row begin anew after Unpark, and what waits for a retry is due
-// also when the endpoint was not parked yet.
+// Failures in a row start at zero after Unpark, and waiting retries are due even if the endpoint
+// was not parked yet.
 func TestUnparkBeforeParking(t *testing.T) {
 	r := steppedHarness(t)
 	e := &endpoint{TB: t, all: 500}

@@ -22,7 +22,7 @@ func (j *journal) Write(p []byte) (int, error) {
 	return j.text.Write(p)
 }
 
-// lines are those that have all of these texts in them.
+// lines returns the log lines that contain all of these texts.
 func (j *journal) lines(with ...string) (list []string) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -38,7 +38,7 @@ func (j *journal) lines(with ...string) (list []string) {
 	return list
 }
 
-// manual makes a dispatcher that polls and records only when the test has it do so.
+// manual creates a dispatcher that polls and records only when the test calls for it.
 func (r *harness) manual(s settings) *outbox {
 	r.Helper()
 	s.times = hasty
@@ -51,7 +51,7 @@ func (r *harness) manual(s settings) *outbox {
 	return out
 }
 
-// recordAll records the answers to requests in the order in which they are given.
+// recordAll answers requests in order and records the answers.
 func (r *harness) recordAll(out *outbox, status int, callers ...*caller) {
 	r.Helper()
 	for i, c := range callers {
@@ -61,9 +61,9 @@ func (r *harness) recordAll(out *outbox, status int, callers ...*caller) {
 	out.Dispatcher.Record(r.Context())
 }
 
-// One answer that the database does not take holds up no other. First it loses its texts,
-// then its public record; what even then is not taken stays open, and is not sent again
-// before the next poll.
+// One answer that the database rejects does not delay others. First it loses its texts, then its
+// public record. If it is still rejected, the delivery stays pending and is not sent again before
+// the next poll.
 func TestAnswersThatTheDatabaseDoesNotTake(t *testing.T) {
 	r, g, log := steppedHarness(t), newGate(t), &journal{}
 	r.partner(1, g.ServeHTTP)
@@ -97,11 +97,11 @@ func TestAnswersThatTheDatabaseDoesNotTake(t *testing.T) {
 	same(t, "sent again", g.next().id, 4)
 }
 
-// A database that is away for many polls is one line, and one when it is back.
+// A database outage over many polls logs one line at its start and one at its end.
 func TestAnOutageOfTheDatabaseIsOneLine(t *testing.T) {
 	r, log := newHarness(t), &journal{}
 	var mu sync.Mutex
-	polls := 0 // each asks for the time once, while nothing else goes on
+	polls := 0 // each calls now once, while nothing else runs
 	r.running(settings{log: log, now: func() time.Time {
 		mu.Lock()
 		defer mu.Unlock()

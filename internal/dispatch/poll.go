@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// poller looks for what is due: the net under messages, of which each may be lost.
+// poller finds due deliveries with a lost notification.
 type poller struct {
 	wake  chan struct{}
-	every time.Duration // without being told
+	every time.Duration // without a wake-up
 
-	gained atomic.Bool // a shard, whose refused events were not looked at
+	gained atomic.Bool // a shard was gained and its refused events are unchecked
 
 	mu        sync.Mutex // one poll at a time
-	refusedAt time.Time  // when refused events were last looked at
+	refusedAt time.Time  // last check of refused events
 }
 
-// pollOften polls each second, or less often where a poll takes long, and when it is told to.
+// pollOften polls every second, less often if a poll takes long, and when woken.
 func (d *Dispatcher) pollOften(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -37,17 +37,18 @@ func (d *Dispatcher) pollOften(ctx context.Context) {
 	}
 }
 
-// pause is how long to wait after a poll that took so long.
+// pause returns the wait after a poll of this duration.
 func (p *poller) pause(took time.Duration) time.Duration { return max(p.every, pollShare*took) }
 
-// poll tells lanes that something of theirs is due, or that their endpoint was changed.
+// poll tells lanes that a delivery is due, or that their endpoint changed.
 func (d *Dispatcher) poll(ctx context.Context) error {
 	d.poller.mu.Lock()
 	defer d.poller.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, queryTime)
 	defer cancel()
 	d.lanes.mu.Lock()
-	inMemory, owned := slices.Collect(maps.Keys(d.lanes.lanes)), len(d.lanes.claims)
+	inMemory := slices.Collect(maps.Keys(d.lanes.lanes))
+	owned := len(d.lanes.claims)
 	d.lanes.mu.Unlock()
 	if owned == 0 {
 		return nil
@@ -60,12 +61,12 @@ func (d *Dispatcher) poll(ctx context.Context) error {
 		return err
 	}
 	for _, id := range partners {
-		d.post(id, func(m *mail) { m.due = true })
+		d.post(id, ordered(orderDue))
 	}
 	return d.tellRefused(ctx)
 }
 
-// tellChanged tells lanes in memory which version of their endpoint there is.
+// tellChanged sends the lanes in memory the current version of their endpoint.
 func (d *Dispatcher) tellChanged(ctx context.Context, partners []int64) error {
 	versions, err := d.Store.Versions(ctx, partners)
 	if err != nil {
@@ -81,11 +82,11 @@ func (d *Dispatcher) tellChanged(ctx context.Context, partners []int64) error {
 	return nil
 }
 
-// refusedEvery is how often all refused events are looked at.
+// refusedEvery is the interval of checks of all refused events.
 const refusedEvery = 10 * time.Second
 
-// tellRefused has lanes look at licenses whose refused event may make way for a newer one:
-// now and then, and when a shard was gained.
+// tellRefused makes lanes check licenses with a refused event that a newer one may supersede: at
+// intervals, and after a shard was gained.
 func (d *Dispatcher) tellRefused(ctx context.Context) error {
 	now := d.Store.Now()
 	if since := now.Sub(d.poller.refusedAt); !d.poller.gained.Swap(false) && since >= 0 && since < refusedEvery {

@@ -11,8 +11,8 @@ import (
 	"claviger/internal/webhook"
 )
 
-// While somebody else has the row of an endpoint, the answers of others are recorded; its
-// own are when the row is free, once, be it one or several.
+// While another transaction locks the row of an endpoint, the answers of other partners are
+// recorded. Its own answers, one or several, are recorded once when the row is free.
 func TestALockedEndpointHoldsUpNoOther(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("on SQLite nobody holds a row")
@@ -57,7 +57,7 @@ func TestALockedEndpointHoldsUpNoOther(t *testing.T) {
 
 const untried = `SELECT count(*) FROM outbox WHERE partner_id = $1 AND state = 1 AND attempts = 0`
 
-// patient is the harness's database to whoever takes long over a transaction.
+// patient returns the harness's database without a timeout for idle transactions.
 func patient(r *harness) *sqldb.DB {
 	r.Helper()
 	u, err := url.Parse(r.url)
@@ -70,8 +70,8 @@ func patient(r *harness) *sqldb.DB {
 	return sqldbtest.OpenWith(r.TB, u.String(), sqldb.Options{})
 }
 
-// A transaction whose end nobody heard of may be under way still when its answers are
-// recorded again: they wait for it, and are on record once.
+// A transaction with an unknown result may still be running when its answers are recorded again:
+// they wait for it, and are stored once.
 func TestACommitThatIsUnderWay(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("on SQLite one transaction writes at a time")
@@ -103,11 +103,11 @@ func TestACommitThatIsUnderWay(t *testing.T) {
 	same(t, "begun", out.Dispatcher.Begun(), 0)
 }
 
-// twice records the first answer twice, as when it is not known whether the first time was
-// committed, and calls between in between.
+// twice records the first answer twice, as if the first result were unknown, and calls between in
+// between.
 func (r *harness) twice(g *gate, out *outbox, status int, between func()) {
 	r.Helper()
-	r.runNode(out) // nothing is recorded but by the test
+	r.runNode(out) // only the test records
 	r.poll(out)
 	answer(status, g.next())
 	r.until("answered", func() bool { return out.Dispatcher.Answers() == 1 })
@@ -116,8 +116,7 @@ func (r *harness) twice(g *gate, out *outbox, status int, between func()) {
 	}
 }
 
-// Recorded again, an answer does nothing that it did the first time: what was redelivered
-// meanwhile is.
+// Recorded again, an answer does not repeat its effects: a redelivery in between stays queued.
 func TestARedeliveryBetweenTwoRecords(t *testing.T) {
 	for name, status := range map[string]int{"of a success": 200, "of a failure": 500} {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +132,7 @@ func TestARedeliveryBetweenTwoRecords(t *testing.T) {
 	}
 }
 
-// What is recorded twice counts once, and what comes next is sent.
+// An answer recorded twice counts once, and the next delivery is sent.
 func TestTheNextAfterTwoRecords(t *testing.T) {
 	r, _, out := licenseOf(t, 2)
 	g := newGate(t)
@@ -156,7 +155,7 @@ func TestAFailureRecordedTwiceCountsOnce(t *testing.T) {
 	same(t, "attempts", r.attempts(), 1)
 }
 
-// What waits behind a delivery is sent when that is recorded, without a search.
+// The delivery behind one is sent when that is recorded, without a search.
 func TestTheNextNeedsNoSearch(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
@@ -168,7 +167,7 @@ func TestTheNextNeedsNoSearch(t *testing.T) {
 	same(t, "sent next", g.next().id, 2)
 }
 
-// What comes next of a license is behind all of it that a batch settles.
+// The next delivery of a license comes after all those that a batch settles.
 func TestNextIsBehindTheBatch(t *testing.T) {
 	for name, events := range map[string][]int64{"one more": {3}, "none": nil} {
 		t.Run(name, func(t *testing.T) {

@@ -12,40 +12,39 @@ import (
 	"claviger/internal/webhook"
 )
 
-// The sizes of batches. While answers are on their way that will be here in a moment, or
-// many requests are in flight, answers wait for one another before they are recorded: a
-// transaction for each few costs more than the requests do. So do those that come soon
-// after a batch of several: where a partner sells set after set, each would be followed by
-// a record of its own. One that comes alone is recorded at once.
+// The sizes of batches. Answers wait for others if more are expected soon or many requests are in
+// flight: a transaction for every few answers costs more than the requests. Answers that come soon
+// after a batch of several also wait, because a partner that sells set after set would cause a
+// transaction for each. A single answer is recorded immediately.
 const (
 	batchSize    = 1024
-	gatherFrom   = 16 // requests in flight, however slow; fewer may all be of one lane that hangs
+	gatherFrom   = 16 // requests in flight, however slow; fewer may all be of one hanging lane
 	gatherEnough = 384
 	gatherTime   = 5 * time.Millisecond
-	recordEvery  = 10 * time.Millisecond // at most, behind a batch of several
-	lockedRetry  = 10 * time.Millisecond // until answers are tried again whose endpoint somebody else has locked
+	recordEvery  = 10 * time.Millisecond // at most, after a batch of several
+	lockedRetry  = 10 * time.Millisecond // until answers with a locked endpoint are retried
 )
 
-// recorder writes answers in batches, as many at once as wait.
+// recorder writes answers in batches.
 type recorder struct {
 	d      *Dispatcher
 	wake   chan struct{}
-	enough chan struct{} // the answers that wait need not wait for others
-	soon   atomic.Int64  // requests whose answers are expected in a moment
-	after  time.Time     // until when answers wait for others behind the last batch; of run alone
+	enough chan struct{} // waiting answers do not wait for more
+	soon   atomic.Int64  // requests with an answer expected soon
+	after  time.Time     // answers wait for others until then, after the last batch; used only by run
 
 	mu      sync.Mutex
 	answers []*answer
 }
 
-// answer is what came of a request, for the lane that made it.
+// answer is the result of a request, for its lane.
 type answer struct {
 	webhook.Attempt
 	lane *lane
-	span trace.SpanContext // of its trace; invalid: none
+	span trace.SpanContext // invalid: not traced
 }
 
-// add takes answers to be recorded.
+// add queues answers to be recorded.
 func (c *recorder) add(answers ...*answer) {
 	c.mu.Lock()
 	c.answers = append(c.answers, answers...)
@@ -57,7 +56,7 @@ func (c *recorder) add(answers ...*answer) {
 	}
 }
 
-// run records until ctx is over.
+// run records until ctx is done.
 func (c *recorder) run(ctx context.Context) {
 	for {
 		select {
@@ -71,7 +70,7 @@ func (c *recorder) run(ctx context.Context) {
 	}
 }
 
-// next takes the answers that wait, after it gave them the time to become many.
+// next returns the next batch of answers, after giving them time to become many.
 func (c *recorder) next(ctx context.Context) []*answer {
 	if c.gathers() {
 		c.gather(ctx)
@@ -89,15 +88,16 @@ func (c *recorder) next(ctx context.Context) []*answer {
 	return batch
 }
 
-// gathers reports whether the answers that wait should wait for others.
+// gathers reports whether the waiting answers should wait for more.
 func (c *recorder) gathers() bool {
 	c.mu.Lock()
 	n := len(c.answers)
 	c.mu.Unlock()
-	return n > 0 && n < gatherEnough && (c.soon.Load() > 0 || c.d.limits.inFlight.Load() >= gatherFrom || time.Now().Before(c.after))
+	return n > 0 && n < gatherEnough &&
+		(c.soon.Load() > 0 || c.d.limits.inFlight.Load() >= gatherFrom || time.Now().Before(c.after))
 }
 
-// gather waits a moment for others, and no longer than there are some to wait for.
+// gather waits a moment for more answers, only while some are expected.
 func (c *recorder) gather(ctx context.Context) {
 	over := time.After(max(gatherTime, time.Until(c.after)))
 	for c.gathers() {
@@ -118,11 +118,10 @@ func pause(ctx context.Context, wait time.Duration) {
 	}
 }
 
-// recordWithRetry records a batch, and does not give up while there is hope: an answer
-// that is not recorded is a delivery made twice. While the database cannot be written, it
-// waits. What cannot be written though the database can is tried in halves, down to the
-// one answer that is at fault, which then drops what may be the reason: one must not hold
-// up all others.
+// recordWithRetry records a batch, with retries: an unrecorded answer means a second delivery.
+// While the database cannot be written, it waits. If only the batch fails, it is split in halves
+// down to the one faulty answer, which then drops its details: one answer must not delay all
+// others.
 func (c *recorder) recordWithRetry(ctx context.Context, batch []*answer) {
 	const doing = "record the answers to webhooks"
 	for wait := 10 * time.Millisecond; ctx.Err() == nil; wait = min(2*wait, time.Second) {
@@ -142,14 +141,16 @@ func (c *recorder) recordWithRetry(ctx context.Context, batch []*answer) {
 			c.recordWithRetry(ctx, batch[half:])
 			return
 		case !batch[0].DropDetails():
-			c.d.Log.Error("a webhook attempt cannot be recorded; the event will be sent again", "event_id", batch[0].EventID, "err", err)
-			c.finish(ctx, batch, make([]webhook.Recorded, len(batch))) // nobody looks at it before the next poll, or it would be sent without a pause
+			c.d.Log.Error("a webhook attempt cannot be recorded; the event will be sent again",
+				"event_id", batch[0].EventID, "err", err)
+			// Checked at the next poll, or it would be sent without a pause.
+			c.finish(ctx, batch, make([]webhook.Recorded, len(batch)))
 			return
 		}
 	}
 }
 
-// record writes a batch, and returns what became of each answer.
+// record writes a batch, and returns the result of each answer.
 func (c *recorder) record(ctx context.Context, batch []*answer) ([]webhook.Recorded, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTime)
 	defer cancel() // mutate: equivalent because it only frees the timer
@@ -160,13 +161,13 @@ func (c *recorder) record(ctx context.Context, batch []*answer) ([]webhook.Recor
 	return c.d.Store.Record(ctx, attempts)
 }
 
-// recorded is what a lane is told of an answer that is on record.
+// recorded tells a lane that an answer is recorded.
 type recorded struct {
 	answer *answer
 	webhook.Recorded
 }
 
-// finish tells lanes what is recorded, and logs it.
+// finish tells the lanes the results, and logs the attempts.
 func (c *recorder) finish(ctx context.Context, batch []*answer, list []webhook.Recorded) {
 	var locked []*answer
 	told := map[*lane][]recorded{}

@@ -13,17 +13,17 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// While others are expected, or many requests are in flight, or several were recorded just
-// now, answers wait a moment for one another, unless there are many already. One that comes
-// alone, or behind one that did, waits for nothing.
+// Answers wait a moment for others if more are expected, many requests are in flight, or several
+// were just recorded, unless there are already many. A single answer, also after another single
+// one, does not wait.
 func TestAnswersWaitForOneAnother(t *testing.T) {
 	const moment = 5 * time.Millisecond
 	for name, c := range map[string]struct {
 		inFlight, answers, batch int
 		waits                    time.Duration
 		expected                 int
-		each                     time.Duration // until the next of those
-		before                   int           // answers of the last batch
+		each                     time.Duration // interval between those
+		before                   int           // answers in the last batch
 	}{
 		"few requests":             {15, 1, 1, 0, 0, 0, 0},
 		"many requests":            {16, 1, 1, moment, 0, 0, 0},
@@ -53,7 +53,7 @@ func TestAnswersWaitForOneAnother(t *testing.T) {
 	}
 }
 
-// Nobody waits for others when the dispatcher ends.
+// Answers do not wait when the dispatcher ends.
 func TestAnswersDoNotWaitAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -64,8 +64,8 @@ func TestAnswersDoNotWaitAtTheEnd(t *testing.T) {
 	})
 }
 
-// Answers whose endpoint somebody else has locked keep their requests, are told to nobody
-// and logged by nobody, and are tried again a moment later; the others are finished.
+// Answers with an endpoint locked elsewhere keep their requests, are neither passed on nor logged,
+// and are retried a moment later. The others are finished.
 func TestLockedAnswersWaitAMoment(t *testing.T) {
 	const moment = 10 * time.Millisecond
 	url := sqldbtest.URL(t)
@@ -94,14 +94,13 @@ func TestLockedAnswersWaitAMoment(t *testing.T) {
 	}
 }
 
-// When it is not known whether an answer is on record, it is looked for before it is
-// written again.
+// If it is unknown whether an answer is stored, it is looked up before it is written again.
 func TestARetriedRecordLooksForTheAttempt(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
 	r.license(1, 1)
 	r.event(r.out, 1)
-	r.write(func(tx *sqldb.Tx) { // as if the answer were on record; the first try fails by it
+	r.write(func(tx *sqldb.Tx) { // as if the answer were stored; the first try fails on it
 		tx.Queue(`INSERT INTO webhook_responses (event_id, request_header, response_status, response_body, response_time, url, success, created_at, updated_at)
 			VALUES (1, '', 200, '', 0, '', TRUE, $1, 0)`, start)
 		tx.Queue(`CREATE UNIQUE INDEX once ON webhook_responses (event_id, response_body)`)
@@ -111,7 +110,7 @@ func TestARetriedRecordLooksForTheAttempt(t *testing.T) {
 	same(t, "states", r.states(), []string{"1 delivered after 1"})
 }
 
-// What is recorded in halves for the fault of another answer is looked for, too.
+// An answer recorded in halves because of another faulty one is looked up, too.
 func TestHalvesLookForTheAttempt(t *testing.T) {
 	for name, recorded := range map[string]int64{"the first half": 1, "the second half": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +123,7 @@ func TestHalvesLookForTheAttempt(t *testing.T) {
 				VALUES ($1, '', 200, '', 0, '', TRUE, $2, 0)`
 			r.write(func(tx *sqldb.Tx) {
 				tx.Queue(there, recorded, start)
-				tx.Queue(there, 3-recorded, start.Add(-time.Hour)) // which the other answer meets
+				tx.Queue(there, 3-recorded, start.Add(-time.Hour)) // conflicts with the other answer
 				tx.Queue(fmt.Sprintf(`CREATE UNIQUE INDEX once ON webhook_responses (event_id, response_body) WHERE event_id = %d`, 3-recorded))
 			})
 			out := r.manual(settings{})
@@ -137,8 +136,8 @@ func TestHalvesLookForTheAttempt(t *testing.T) {
 	}
 }
 
-// Answers are expected of an endpoint that is known to answer in a moment and does not
-// fail, until they are there or cut off.
+// Answers are expected from an endpoint that is known to answer within a moment and does not fail,
+// until they arrive or are cut off.
 func TestAnswersThatAreExpected(t *testing.T) {
 	for best, want := range map[time.Duration]bool{0: false, 1: true, 5 * time.Millisecond: true, 5*time.Millisecond + 1: false} {
 		same(t, best.String(), dispatch.AnswersSoon(best), want)
@@ -150,7 +149,7 @@ func TestAnswersThatAreExpected(t *testing.T) {
 	c := next(1)
 	same(t, "expected of one that is not known", out.Dispatcher.Expected(), 0)
 	license := int64(1)
-	expects := func() bool { // as soon as one was there quickly
+	expects := func() bool { // once one arrived quickly
 		r.finish(200, c)
 		license++
 		c = next(license)

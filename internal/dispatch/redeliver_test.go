@@ -12,7 +12,7 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// licenseOf is a harness whose one license has so many events, and its endpoint.
+// licenseOf returns a harness with one license with this many events, and its endpoint.
 func licenseOf(t *testing.T, events int) (*harness, *endpoint, *outbox) {
 	t.Helper()
 	r := steppedHarness(t)
@@ -32,14 +32,14 @@ func (r *harness) redeliver(out *outbox, id int64) {
 	}
 }
 
-// redeliverFailed makes due what failed of the events before a time, as a job does, and
-// returns how many deliveries that are.
+// redeliverFailed makes failed events before a time due, as a job does, and returns the number of
+// deliveries.
 func (r *harness) redeliverFailed(out *outbox, before time.Time) (n int64) {
 	r.Helper()
 	err := out.DB.Write(r.Context(), func(tx *sqldb.Tx) error {
 		list, err := history.Filter{State: history.Failed, To: before}.Candidates(r.Context(), tx, 1, history.JobAt{}, 250)
 		if err == nil {
-			n, _, err = out.Reopen(r.Context(), tx, webhook.Sender{By: tester}, 1, list.EventIDs, true)
+			n, _, err = out.RedeliverMany(r.Context(), tx, webhook.Sender{By: tester}, 1, list.EventIDs, true)
 		}
 		return err
 	})
@@ -49,7 +49,7 @@ func (r *harness) redeliverFailed(out *outbox, before time.Time) (n int64) {
 	return n
 }
 
-// No partner is left in the past: the newest comes right after.
+// The newest event follows a redelivery, so that no partner is left with an old state.
 func TestTheNewestFollowsARedelivery(t *testing.T) {
 	r, e, out := licenseOf(t, 4)
 	r.step(out)
@@ -59,8 +59,7 @@ func TestTheNewestFollowsARedelivery(t *testing.T) {
 	same(t, "got", e.taken(), []int64{2, 4})
 }
 
-// What waits behind the redelivered event, for an attempt of its own, does not
-// wait any longer.
+// A retry waiting behind the redelivered event is due, too.
 func TestRedeliveryDoesNotWaitForRetries(t *testing.T) {
 	r, e, out := licenseOf(t, 3)
 	e.answerTo(3, 500)
@@ -75,7 +74,7 @@ func TestRedeliveryDoesNotWaitForRetries(t *testing.T) {
 	same(t, "states", r.states(), []string{"1 delivered after 2", "2 delivered after 1", "3 delivered after 2"})
 }
 
-// Redelivering what waits sends it now, and what is before it first.
+// Redelivering a waiting event sends it now, after the events before it.
 func TestRedeliveringWhatWaitsMakesItDue(t *testing.T) {
 	r, e, out := licenseOf(t, 3)
 	e.answerTo(2, 500)
@@ -88,8 +87,8 @@ func TestRedeliveringWhatWaitsMakesItDue(t *testing.T) {
 	same(t, "states", r.states(), []string{"1 delivered after 1", "2 delivered after 2", "3 delivered after 1"})
 }
 
-// An event that is reopened while the newest is under way waits for that, and
-// the newest is sent once more after it.
+// An event reopened while the newest is in flight waits for that, and then the newest is sent
+// again.
 func TestRedeliveryWhileTheNewestIsInFlight(t *testing.T) {
 	for name, status := range map[string]int{"which succeeds": 200, "which fails": 500} {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +117,7 @@ func TestRedeliveryWhileTheNewestIsInFlight(t *testing.T) {
 	}
 }
 
-// What is in flight when it is redelivered is sent again, whatever came of it.
+// An event redelivered while in flight is sent again, regardless of its answer.
 func TestRedeliveryOfWhatIsInFlight(t *testing.T) {
 	for name, status := range map[string]int{"which succeeds": 200, "which fails": 500} {
 		t.Run(name, func(t *testing.T) {
@@ -136,8 +135,7 @@ func TestRedeliveryOfWhatIsInFlight(t *testing.T) {
 	}
 }
 
-// An answer that is recorded while an earlier event is reopened does not set the
-// newest free.
+// An answer recorded while an earlier event is reopened does not release the newest.
 func TestARecordMeetsARedelivery(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("on SQLite nothing runs side by side")
@@ -149,12 +147,12 @@ func TestARecordMeetsARedelivery(t *testing.T) {
 	r.point(1, g.ServeHTTP)
 	r.event(r.out, 1)
 	r.event(r.out, 1) // 4 and 5
-	r.runNode(out)    // nothing is recorded but by the test
+	r.runNode(out)    // only the test records
 	r.poll(out)
 	c := g.next()
 	done := make(chan error, 1)
 	err := patient(r).Write(t.Context(), func(tx *sqldb.Tx) error {
-		// The last thing that a redelivery writes, so that it waits with all else done.
+		// The last write of a redelivery, so that it waits here with all else done.
 		if _, err := tx.Exec(t.Context(), `INSERT INTO redelivered (event_id) VALUES (1)`); err != nil {
 			return err
 		}
@@ -167,7 +165,7 @@ func TestARecordMeetsARedelivery(t *testing.T) {
 	if err := errors.Join(err, <-done); err != nil {
 		t.Fatal(err)
 	}
-	// 4 was answered after the redelivery was asked for, and is recorded when that is done.
+	// 4 was answered after the redelivery started, and is recorded when that is done.
 	r.until("the answer waits again", func() bool { return out.Dispatcher.Answers() == 1 })
 	out.Dispatcher.Record(t.Context())
 	for _, id := range []int64{1, 5} {
@@ -181,13 +179,13 @@ func TestARecordMeetsARedelivery(t *testing.T) {
 // somebodyWaits reports whether one transaction waits for another.
 func (r *harness) somebodyWaits() bool { return r.waitForLocks() == 1 }
 
-// waitForLocks is how many transactions wait for others.
+// waitForLocks returns the number of transactions that wait for others.
 func (r *harness) waitForLocks() int64 {
 	return r.count(`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
 }
 
-// An event that is sent while an earlier one is redelivered is sent again after it: no
-// partner is left in the past.
+// An event sent while an earlier one is redelivered is sent again after it, so that no partner is
+// left with an old state.
 func TestARedeliveryMeetsANewEvent(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("on SQLite nothing runs side by side")
@@ -201,13 +199,13 @@ func TestARedeliveryMeetsANewEvent(t *testing.T) {
 	r.run(out)
 	done := make(chan error, 1)
 	err := patient(r).Write(t.Context(), func(other *sqldb.Tx) error {
-		// The last thing that a redelivery writes, so that it is not done before the event is sent.
+		// The last write of a redelivery, so that it is not done before the event is sent.
 		if _, err := other.Exec(t.Context(), `INSERT INTO redelivered (event_id) VALUES (1)`); err != nil {
 			return err
 		}
 		err := out.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
 			insertEvent(tx, out.Outbox, notice(3, 1, 1, r.clock.now()))
-			// Whoever writes an event holds the partner's ledger.
+			// A writer of an event holds the partner's counters.
 			if _, err := tx.Exec(t.Context(), `UPDATE partner_counters SET turns = turns + 1`); err != nil {
 				return err
 			}

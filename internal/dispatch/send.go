@@ -8,19 +8,21 @@ import (
 	"time"
 
 	"claviger/internal/courier"
+	"claviger/internal/diagnose"
 	"claviger/internal/webhook"
 )
 
-// What is recorded of a request at most, in bytes.
+// The maximum bytes recorded of a request.
 const (
 	maxHeader = 16 << 10
 	maxURL    = 4 << 10
 )
 
-// send posts one delivery and says what came of it, or nil when it was cut off or may not
-// be sent by this node any more: that is no attempt.
+// send posts one delivery and returns the result. It returns nil if the request was cut off or the
+// node may no longer send it: that is not an attempt.
 func (d *Dispatcher) send(ctx context.Context, it *webhook.Item, to *webhook.Destination, l *lane) (a *answer) {
-	at, body := d.Store.Now(), []byte(it.Body)
+	at := d.Store.Now()
+	body := []byte(it.Body)
 	signer := courier.Signer{Brand: to.Brand, UserAgent: d.UserAgent}
 	header := signer.Headers(it.EventID, it.Attempts+1, d.signedAt(at), to.Secrets, body)
 	ctx, span := d.begin(ctx, it, header)
@@ -32,13 +34,17 @@ func (d *Dispatcher) send(ctx context.Context, it *webhook.Item, to *webhook.Des
 		Method: "POST", URL: to.URL, Header: header, Body: body, Owner: it.PartnerID, Repeatable: true,
 		Allowed: func() bool { return d.Store.Node.Valid(l.claim) },
 	})
-	a.Took, a.Status, a.Timing, a.CertificateUntil = response.Took, response.Status, response.Timing, response.CertificateUntil
+	a.Took = response.Took
+	a.Status = response.Status
+	a.Timing = response.Timing
+	a.CertificateUntil = response.CertificateUntil
 	var after time.Duration
 	switch {
 	case err != nil && (ctx.Err() != nil || errors.Is(err, courier.ErrNotAllowed)):
 		return nil
-	case err != nil: // maybe after a status
-		a.Answer = courier.Clean(courier.Explain(err), courier.MaxBody)
+	case err != nil: // possibly after a status
+		text, _ := diagnose.Explain(err)
+		a.Answer = courier.Clean(text, courier.MaxBody)
 		a.Broke = a.Answer
 	default:
 		a.Answer = courier.Clean(response.Body, courier.MaxBody)
@@ -50,12 +56,12 @@ func (d *Dispatcher) send(ctx context.Context, it *webhook.Item, to *webhook.Des
 		a.Finished = true
 		return a
 	}
-	a.Diagnosis = signer.Diagnose(response, err, to.Secrets, to.Strict)
+	a.Diagnosis = diagnose.Attempt(signer, response, err, to.Secrets, to.Strict)
 	a.Next, a.Finished = d.next(it, after)
 	return a
 }
 
-// signedAt is the time that a webhook of a time is signed with.
+// signedAt returns the time for the signature of a webhook sent at at.
 func (d *Dispatcher) signedAt(at time.Time) time.Time {
 	if d.SignNow != nil {
 		return d.SignNow()
@@ -63,15 +69,16 @@ func (d *Dispatcher) signedAt(at time.Time) time.Time {
 	return at
 }
 
-// next is when a delivery that failed is tried again, and whether no attempt is left. One
-// that came early changes nothing of its schedule.
+// next returns the time of the next attempt of a failed delivery, and whether none is left. An
+// early attempt does not change the schedule.
 func (d *Dispatcher) next(it *webhook.Item, after time.Duration) (n webhook.NextAttempt, last bool) {
 	now := d.Store.Now()
 	if it.Early {
 		n.Wait = max(it.DueAt.Sub(now), after, 0)
 	} else {
 		wait, again := d.Store.Policy.Schedule.Next(it.Attempts-it.Uncounted+1, after, d.Random())
-		n.Wait, last = wait, !again
+		n.Wait = wait
+		last = !again
 	}
 	n.Due = now.Add(n.Wait)
 	if after > 0 {
@@ -80,16 +87,18 @@ func (d *Dispatcher) next(it *webhook.Item, after time.Duration) (n webhook.Next
 	return n, last
 }
 
-// logAttempt writes the line of an attempt that is on record, and counts it.
+// logAttempt logs and counts a recorded attempt.
 func (d *Dispatcher) logAttempt(ctx context.Context, a *webhook.Attempt) {
 	outcome := word(a)
 	d.Metrics.attempt(outcome, a.Took)
 	if d.Log.Enabled(ctx, slog.LevelInfo) {
-		attrs := make([]slog.Attr, 0, 13)
-		attrs = append(attrs,
-			slog.Int64("event_id", a.EventID), slog.String("event", member(a.Body, "event")), slog.Int64("partner_id", a.PartnerID), slog.String("license_key", member(a.Body, "license_key")),
-			slog.Int("attempt", a.Attempts+1), slog.Int("of", len(d.Store.Policy.Schedule)+1+a.Uncounted), slog.String("outcome", outcome),
-			slog.Int("status", a.Status), slog.Float64("duration_ms", float64(a.Took.Microseconds())/1000))
+		attrs := append(make([]slog.Attr, 0, 13),
+			slog.Int64("event_id", a.EventID), slog.String("event", member(a.Body, "event")),
+			slog.Int64("partner_id", a.PartnerID), slog.String("license_key", member(a.Body, "license_key")),
+			slog.Int("attempt", a.Attempts+1), slog.Int("of", len(d.Store.Policy.Schedule)+1+a.Uncounted),
+			slog.String("outcome", outcome), slog.Int("status", a.Status),
+			slog.Float64("duration_ms", float64(a.Took.Microseconds())/1000),
+		)
 		if a.Early {
 			attrs = append(attrs, slog.Bool("early", true))
 		}
@@ -106,21 +115,21 @@ func (d *Dispatcher) logAttempt(ctx context.Context, a *webhook.Attempt) {
 	}
 }
 
-// member is a text in a body. The service wrote the body, and escapes nothing in the names
-// of its events and in keys.
+// member returns a string member of a body. The service wrote the body, and event names and keys
+// contain no escapes.
 func member(body, name string) string {
 	_, rest, _ := strings.Cut(body, `"`+name+`":"`)
 	text, _, _ := strings.Cut(rest, `"`)
 	return text
 }
 
-// logSuperseded writes the line of an event that made way for a newer one, and counts it.
+// logSuperseded logs and counts a superseded event.
 func (d *Dispatcher) logSuperseded(eventID, partnerID int64) {
 	d.Log.Info("webhook superseded by a newer event of its license", "event_id", eventID, "partner_id", partnerID)
 	d.Metrics.supersede()
 }
 
-// word is the attempt in one word, for the line and the metrics.
+// word returns the result of an attempt as one word, for the log and the metrics.
 func word(a *webhook.Attempt) string {
 	switch {
 	case a.OK:
@@ -130,7 +139,7 @@ func word(a *webhook.Attempt) string {
 	case a.Status == 0:
 		return "unreachable"
 	case a.Broke == "" && a.Status >= 200 && a.Status < 300:
-		return "refused" // success: false, or not what a strict partner must say
+		return "refused" // success: false, or not the answer required of a strict partner
 	default:
 		return "failed"
 	}

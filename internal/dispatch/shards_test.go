@@ -15,8 +15,8 @@ import (
 	"claviger/internal/webhook"
 )
 
-// What was sent under a claim that the node has lost is on record as an attempt, and its
-// delivery is as it was, whoever has the shard by now.
+// The answer under a lost claim is stored as an attempt, and its delivery does not change,
+// regardless of the shard's current owner.
 func TestAnAnswerUnderALostClaim(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("on SQLite no claim is lost")
@@ -40,8 +40,8 @@ func TestAnAnswerUnderALostClaim(t *testing.T) {
 	}
 }
 
-// An event of another node, whose clock is off and whose message comes before that of the
-// event before it, is sent in its turn, and at once.
+// An event of another node with a wrong clock, with a message that overtakes that of the event
+// before it, is sent immediately and in order.
 func TestMessagesOfTwoNodesCross(t *testing.T) {
 	for name, off := range map[string]time.Duration{"ahead": 5 * time.Second, "behind": -5 * time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -56,7 +56,7 @@ func TestMessagesOfTwoNodesCross(t *testing.T) {
 			for i := range int64(5) {
 				r.event(skewed, 1)
 				r.event(alone, 1)
-				out.Dispatcher.Hear("1:1") // of the second, and then of the first
+				out.Dispatcher.Hear("1:1") // of the second, then of the first
 				out.Dispatcher.Hear("1:1")
 				r.until("both are delivered", func() bool { return r.open() == 0 })
 				same(t, "got", e.taken(), []int64{2*i + 1, 2*i + 2})
@@ -65,11 +65,11 @@ func TestMessagesOfTwoNodesCross(t *testing.T) {
 	}
 }
 
-// What is done to an endpoint is heard of without a message, by the version in its row.
+// A change of an endpoint is noticed without a message, by the version in its row.
 func TestActsWhoseMessageIsLost(t *testing.T) {
 	for name, c := range map[string]struct {
 		act  func(r *harness, silent *outbox, to *endpoint)
-		want []int64 // what the new endpoint gets
+		want []int64 // events for the new endpoint
 	}{
 		"a redelivery": {func(r *harness, silent *outbox, _ *endpoint) { r.redeliver(silent, 1) }, []int64{1}},
 		"another URL": {func(r *harness, silent *outbox, to *endpoint) {
@@ -109,8 +109,7 @@ func TestActsWhoseMessageIsLost(t *testing.T) {
 	}
 }
 
-// An endpoint that is changed while it is looked up is looked up again before anything is
-// sent there.
+// An endpoint that changes while it is loaded is loaded again before anything is sent to it.
 func TestAnEndpointChangedWhileItIsLoaded(t *testing.T) {
 	r := newHarness(t)
 	old, to := &endpoint{TB: t}, &endpoint{TB: t}
@@ -139,8 +138,7 @@ func TestAnEndpointChangedWhileItIsLoaded(t *testing.T) {
 	same(t, "what the new URL got", got, []int64{1, 2})
 }
 
-// What the endpoint asked us to wait with waits, also when it is back; another URL has not
-// asked for it.
+// A delay that the endpoint asked for survives its recovery, but not a new URL.
 func TestRetryAfterSurvivesDraining(t *testing.T) {
 	for name, moved := range map[string]bool{"when the endpoint is back": false, "but not for another URL": true} {
 		t.Run(name, func(t *testing.T) {
@@ -175,8 +173,8 @@ func TestRetryAfterSurvivesDraining(t *testing.T) {
 	}
 }
 
-// A thousand lanes get more than fits into memory while nothing is recorded: nothing
-// waits for anything but the recorder, and when that goes on, all is delivered.
+// A thousand lanes get more than fits into memory while nothing is recorded. Only the recorder
+// blocks progress; when it continues, everything is delivered.
 func TestManyLanesAndABlockedRecorder(t *testing.T) {
 	r := newHarness(t)
 	e := &endpoint{TB: t}
@@ -200,12 +198,12 @@ func TestManyLanesAndABlockedRecorder(t *testing.T) {
 	if n := out.Dispatcher.Counts().Held; n > most {
 		t.Errorf("%d deliveries are in memory, more than %d", n, most)
 	}
-	stop() // what is not recorded is left
+	stop() // unrecorded answers are left
 	r.run(out)
 	r.until("all are delivered", func() bool { return r.open() == 0 })
 }
 
-// Saving a URL and recording the first success lock in the same order.
+// Saving a URL and recording the first success take locks in the same order.
 func TestAURLIsSavedWhileASuccessIsRecorded(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("on SQLite nothing runs side by side")
@@ -223,7 +221,7 @@ func TestAURLIsSavedWhileASuccessIsRecorded(t *testing.T) {
 	once := sqldbtest.OpenWith(t, r.url, sqldb.Options{NoRetry: true})
 	for range 100 {
 		r.event(out, 1)
-		err := once.Write(t.Context(), func(tx *sqldb.Tx) error { // as profile does it
+		err := once.Write(t.Context(), func(tx *sqldb.Tx) error { // as profile does
 			out.Unpark(tx, 1)
 			_, err := tx.Exec(t.Context(), `UPDATE profiles SET webhook_valid_at = 0 WHERE partner_id = 1`)
 			return err
@@ -235,7 +233,7 @@ func TestAURLIsSavedWhileASuccessIsRecorded(t *testing.T) {
 	r.until("all are delivered", func() bool { return r.open() == 0 })
 }
 
-// What is set for the partner bounds its requests, else what is set for all.
+// The partner's setting limits its requests, otherwise the setting for all.
 func TestInFlightIsBounded(t *testing.T) {
 	for name, c := range map[string]struct{ all, partner, want int }{
 		"for all": {3, 0, 3}, "to one": {1, 0, 1}, "for the partner": {3, 2, 2}, "for the partner, higher": {2, 4, 4}, "by nothing but its pace": {0, 0, dispatch.FirstInFlight},
@@ -254,8 +252,8 @@ func TestInFlightIsBounded(t *testing.T) {
 	}
 }
 
-// Searches find all that is due one after another, however much more that is than a lane
-// may have in memory: nothing is left to the next poll.
+// Consecutive searches find everything due, even far more than a lane may hold in memory: nothing
+// is left to the next poll.
 func TestOnePollIsEnough(t *testing.T) {
 	r := newHarness(t)
 	e := &endpoint{TB: t}

@@ -10,9 +10,8 @@ import (
 	"claviger/internal/webhook"
 )
 
-// TestPartnersShareNoConnection: two partners at one address, such as a platform
-// that hosts both, never get a request over one connection, so that neither can
-// answer for the other.
+// TestPartnersShareNoConnection: two partners at one address, such as a shared hosting platform,
+// never get requests over the same connection, so that neither can answer for the other.
 func TestPartnersShareNoConnection(t *testing.T) {
 	r := steppedHarness(t)
 	var mu sync.Mutex

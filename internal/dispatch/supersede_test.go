@@ -15,15 +15,16 @@ import (
 	"claviger/internal/dispatch"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
+	"claviger/internal/webhook/queue"
 )
 
-// minutely tries events again every minute.
+// minutely retries events every minute.
 var minutely = webhook.Schedule{
 	time.Minute, time.Minute, time.Minute, time.Minute, time.Minute, time.Minute, time.Minute, time.Minute, time.Minute, time.Minute,
 	time.Minute, time.Minute, time.Minute, time.Minute, time.Minute, time.Minute, time.Minute, time.Minute, time.Minute, time.Minute,
 }
 
-// poison is a harness with a partner that refuses the first event of license 1, and takes
+// poison returns a harness with a partner that refuses the first event of license 1 and accepts
 // those of license 2.
 func poison(t *testing.T, schedule webhook.Schedule) (*harness, *endpoint, *outbox) {
 	t.Helper()
@@ -38,7 +39,7 @@ func poison(t *testing.T, schedule webhook.Schedule) (*harness, *endpoint, *outb
 	return r, e, out
 }
 
-// statesOf is states of one license.
+// statesOf returns the states of one license.
 func (r *harness) statesOf(license int64) []string {
 	r.Helper()
 	ids, err := sqldb.All(r.Context(), r.db, sqldb.Value[int64], `SELECT event_id FROM deliveries WHERE license_id = $1`, license)
@@ -50,8 +51,8 @@ func (r *harness) statesOf(license int64) []string {
 	})
 }
 
-// pass lets minutes pass for a dispatcher that runs through all of them; in each, another
-// license's event is delivered.
+// pass lets minutes pass while the dispatcher runs; in each, an event of another license is
+// delivered.
 func (r *harness) pass(out *outbox, minutes int) {
 	r.Helper()
 	for minute := range minutes {
@@ -64,8 +65,8 @@ func (r *harness) pass(out *outbox, minutes int) {
 	}
 }
 
-// TestRefusedEventMakesWay: the newest event of the license is delivered at the first
-// refusal after ten minutes, and what is older has ended.
+// TestRefusedEventMakesWay: the newest event of the license is delivered at the first refusal after
+// ten minutes, and the older ones are superseded.
 func TestRefusedEventMakesWay(t *testing.T) {
 	r, e, out := poison(t, minutely)
 	refund := r.event(out, 1)
@@ -74,7 +75,7 @@ func TestRefusedEventMakesWay(t *testing.T) {
 	e.taken()
 	r.pass(out, 2)
 	same(t, "after ten minutes", r.statesOf(1), []string{"1 superseded after 12", "2 delivered after 1"})
-	// Those of the other license go out beside them.
+	// Events of the other license are sent meanwhile.
 	of := slices.DeleteFunc(e.taken(), func(id int64) bool { return id != 1 && id != refund })
 	same(t, "sent of the license", of, []int64{1, 1, refund})
 	stats, err := out.Stats(t.Context())
@@ -86,8 +87,8 @@ func TestRefusedEventMakesWay(t *testing.T) {
 	}
 }
 
-// TestSupersededAreCounted: each is a line in the log, and the metrics tell how many made
-// way, and how many of those nobody has redelivered.
+// TestSupersededAreCounted: each superseded event logs a line, and the metrics count all of them
+// and those not redelivered.
 func TestSupersededAreCounted(t *testing.T) {
 	r := steppedHarness(t)
 	e := &endpoint{TB: t}
@@ -95,7 +96,8 @@ func TestSupersededAreCounted(t *testing.T) {
 	r.partner(1, e.ServeHTTP)
 	r.license(1, 1, 2)
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(&webhook.Queue{DB: r.db, Now: r.clock.now})
+	waiting := &queue.Figures{DB: r.db, Now: r.clock.now}
+	registry.MustRegister(waiting)
 	log := &journal{}
 	out := r.stepped(settings{schedule: minutely, metrics: dispatch.NewMetrics(registry), log: log})
 	r.event(out, 1)
@@ -105,6 +107,9 @@ func TestSupersededAreCounted(t *testing.T) {
 	r.pass(out, 11)
 	for _, line := range []string{"event_id=1 partner_id=1", "event_id=2 partner_id=1"} {
 		same(t, line, len(log.lines("level=INFO", "webhook superseded by a newer event of its license", line)), 1)
+	}
+	if err := waiting.Count(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	families, err := registry.Gather()
 	if err != nil {
@@ -125,8 +130,8 @@ func TestSupersededAreCounted(t *testing.T) {
 	}
 }
 
-// TestTheNewestIsSentNext: what waits between the refused event and the newest is
-// skipped: the newest says all of it.
+// TestTheNewestIsSentNext: events between the refused one and the newest are skipped, because the
+// newest contains the complete state.
 func TestTheNewestIsSentNext(t *testing.T) {
 	r, e, out := poison(t, minutely)
 	for range 3 {
@@ -137,8 +142,8 @@ func TestTheNewestIsSentNext(t *testing.T) {
 	same(t, "states", r.statesOf(1), []string{"1 superseded after 12", "2 superseded after 0", "3 superseded after 0", "4 delivered after 1"})
 }
 
-// TestNewEventSupersedesAtOnce: when the refused event has waited long enough, a newer
-// event does not wait for its next attempt, hours away.
+// TestNewEventSupersedesAtOnce: if the refused event has waited long enough, a newer event does not
+// wait for its next attempt, hours away.
 func TestNewEventSupersedesAtOnce(t *testing.T) {
 	const long = 12 * time.Hour
 	r, e, out := poison(t, webhook.Schedule{time.Minute, time.Minute, 10 * time.Minute, long, long})
@@ -151,8 +156,8 @@ func TestNewEventSupersedesAtOnce(t *testing.T) {
 	same(t, "got at once", e.taken(), []int64{refund})
 }
 
-// TestNewEventOfAnotherProcessSupersedes: one that was written by a process that ended
-// right after, or sends nothing, is found within seconds.
+// TestNewEventOfAnotherProcessSupersedes: an event written by a process that stopped right after,
+// or sends nothing, is found within seconds.
 func TestNewEventOfAnotherProcessSupersedes(t *testing.T) {
 	const long = 12 * time.Hour
 	r, e, out := poison(t, webhook.Schedule{time.Minute, time.Minute, 10 * time.Minute, long, long})
@@ -165,8 +170,8 @@ func TestNewEventOfAnotherProcessSupersedes(t *testing.T) {
 	same(t, "got", e.taken(), []int64{refund})
 }
 
-// TestRefusedEventsOfAGainedShard: they are looked at when the shard is gained, however
-// little time has passed since all were.
+// TestRefusedEventsOfAGainedShard: refused events are checked when the shard is gained, however
+// recent the last check.
 func TestRefusedEventsOfAGainedShard(t *testing.T) {
 	const long = 12 * time.Hour
 	r, e, out := poison(t, webhook.Schedule{time.Minute, time.Minute, 10 * time.Minute, long, long})
@@ -177,8 +182,8 @@ func TestRefusedEventsOfAGainedShard(t *testing.T) {
 	r.until("it is delivered", func() bool { return slices.Contains(r.statesOf(1), fmt.Sprintf("%d delivered after 1", refund)) })
 }
 
-// TestOutageSupersedesNothing: an endpoint that refuses everything for an hour gets all
-// events in order once it is back.
+// TestOutageSupersedesNothing: an endpoint that refuses everything for an hour gets all events in
+// order once it is back.
 func TestOutageSupersedesNothing(t *testing.T) {
 	for name, answers := range map[string]func(*endpoint){
 		"it refuses everything": func(e *endpoint) { e.answer(403) },
@@ -207,8 +212,8 @@ func TestOutageSupersedesNothing(t *testing.T) {
 	}
 }
 
-// TestRecoverySupersedesNothing: what was refused before the endpoint came back, and is
-// recorded only after it took another event, was refused in the outage.
+// TestRecoverySupersedesNothing: a refusal before the recovery, recorded after the endpoint
+// accepted another event, belongs to the outage.
 func TestRecoverySupersedesNothing(t *testing.T) {
 	r := steppedHarness(t)
 	var well atomic.Bool
@@ -231,7 +236,7 @@ func TestRecoverySupersedesNothing(t *testing.T) {
 		r.step(out)
 	}
 	r.clock.step(time.Minute)
-	r.run(out) // event 1 is on its way, and hangs
+	r.run(out) // event 1 is in flight, and hangs
 	r.until("it is on its way", func() bool { return out.Dispatcher.Counts().InFlight == 1 })
 	well.Store(true)
 	r.clock.step(time.Second)
@@ -242,17 +247,18 @@ func TestRecoverySupersedesNothing(t *testing.T) {
 	same(t, "states", r.statesOf(1), []string{"1 pending after 16", "2 pending after 0"})
 }
 
-// TestTakenInTheSameBatch: what was taken after a refusal counts, also where both are
-// recorded together and the endpoint never was seen to fail.
+// TestTakenInTheSameBatch: an event accepted after a refusal counts, even if both are recorded
+// together and the endpoint never failed otherwise.
 func TestTakenInTheSameBatch(t *testing.T) {
 	r := steppedHarness(t)
 	e := &endpoint{TB: t}
 	e.answerTo(2, 422)
 	r.partner(1, e.ServeHTTP)
 	r.license(1, 1, 2)
-	out := r.stepped(settings{schedule: slices.Repeat(webhook.Schedule{5 * time.Second}, 200), inFlight: 1}) // one after the other: first the one that is due longer
+	// One by one: first the one due longer.
+	out := r.stepped(settings{schedule: slices.Repeat(webhook.Schedule{5 * time.Second}, 200), inFlight: 1})
 	r.event(r.out, 2)
-	r.step(out) // the endpoint is known, and well
+	r.step(out) // the endpoint is known and healthy
 	r.event(r.out, 1)
 	r.event(r.out, 1)
 	defer r.run(out)()
@@ -266,7 +272,7 @@ func TestTakenInTheSameBatch(t *testing.T) {
 	}
 }
 
-// TestServerErrorsSupersedeNothing: an event on which the server fails is not refused.
+// TestServerErrorsSupersedeNothing: a server error is not a refusal.
 func TestServerErrorsSupersedeNothing(t *testing.T) {
 	for _, status := range []int{500, 408, 425, 429} {
 		r, e, out := poison(t, minutely)
@@ -278,8 +284,8 @@ func TestServerErrorsSupersedeNothing(t *testing.T) {
 	}
 }
 
-// TestSupersededCanBeRedelivered: it is sent again, and the newest after it; refused
-// again, it has as many attempts as at first before it makes way.
+// TestSupersededCanBeRedelivered: a superseded event is sent again, followed by the newest. Refused
+// again, it gets as many attempts as at first before it is superseded.
 func TestSupersededCanBeRedelivered(t *testing.T) {
 	r, e, out := poison(t, minutely)
 	r.event(out, 1)
@@ -303,7 +309,7 @@ func TestSupersededCanBeRedelivered(t *testing.T) {
 	same(t, "redelivered", r.redeliverFailed(out, start.Add(time.Second)), 2)
 }
 
-// TestAnotherURLStartsAnew: what the old URL refused says nothing of the new one.
+// TestAnotherURLStartsAnew: refusals of the old URL do not count for the new one.
 func TestAnotherURLStartsAnew(t *testing.T) {
 	r, _, out := poison(t, minutely)
 	r.event(out, 1)
@@ -313,7 +319,7 @@ func TestAnotherURLStartsAnew(t *testing.T) {
 	same(t, "states", r.statesOf(1), []string{"1 pending after 12", "2 pending after 0"})
 }
 
-// TestSayingNoIsARefusal: success: false counts as 422 does.
+// TestSayingNoIsARefusal: success: false counts like 422.
 func TestSayingNoIsARefusal(t *testing.T) {
 	r := steppedHarness(t)
 	r.partner(1, func(w http.ResponseWriter, req *http.Request) {

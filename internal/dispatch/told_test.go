@@ -8,6 +8,7 @@ import (
 
 	"claviger/internal/cluster"
 	"claviger/internal/dispatch"
+	"claviger/internal/webhook"
 )
 
 // recording runs the recorder of a dispatcher until the test ends.
@@ -18,13 +19,13 @@ func (r *harness) recording(out *outbox) {
 	r.Cleanup(func() { end(); recording.Wait() })
 }
 
-// heard waits until the partner's lane has taken what it was told.
+// heard waits until the partner's lane has received its messages.
 func (r *harness) heard(out *outbox, partnerID int64) {
 	r.Helper()
 	r.until("the lane has heard it", func() bool { return out.Dispatcher.Heard(partnerID) })
 }
 
-// The first delivery of a partner that has no lane yet is sent without a poll.
+// The first delivery of a partner without a lane is sent without a poll.
 func TestTheFirstDeliveryNeedsNoPoll(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
@@ -34,8 +35,8 @@ func TestTheFirstDeliveryNeedsNoPoll(t *testing.T) {
 	same(t, "sent", g.next().id, 1)
 }
 
-// A new event of a license whose head is being recorded is sent when that is done, without
-// a poll, whichever node wrote it.
+// A new event of a license is sent when its head is recorded, without a poll, whichever node wrote
+// it.
 func TestASaleWhileItsHeadIsRecorded(t *testing.T) {
 	for name, sell := range map[string]func(r *harness, out *outbox){
 		"by this node":      func(r *harness, out *outbox) { r.event(out, 1) },
@@ -59,7 +60,7 @@ func TestASaleWhileItsHeadIsRecorded(t *testing.T) {
 	}
 }
 
-// What is written while the endpoint is known to be parked, or to have no URL, is not sent.
+// A delivery written while the endpoint is known to be parked, or without a URL, is not sent.
 func TestANewDeliveryToAClosedEndpoint(t *testing.T) {
 	for name, parked := range map[string]bool{"parked": true, "without a URL": false} {
 		t.Run(name, func(t *testing.T) {
@@ -78,14 +79,41 @@ func TestANewDeliveryToAClosedEndpoint(t *testing.T) {
 			r.event(out, 2)
 			r.heard(out, 1)
 			r.event(out, 2)
-			r.heard(out, 1) // the lane has seen to the first
+			r.heard(out, 1) // the lane has handled the first
 			r.until("nothing is under way", func() bool { return out.Dispatcher.Counts() == dispatch.Counted{} })
 			g.nobody("to a closed endpoint")
 		})
 	}
 }
 
-// A shard that is handed over waits for what is begun, and for nothing else.
+// An event is sent once even if its offer comes late: after a search found it, and after it was
+// sent and recorded.
+func TestALateOffer(t *testing.T) {
+	for name, status := range map[string]int{"delivered": 200, "failed": 500} {
+		t.Run(name, func(t *testing.T) {
+			r, g := steppedHarness(t), newGate(t)
+			r.partner(1, g.ServeHTTP)
+			r.license(1, 1)
+			event := r.event(r.out, 1)
+			out := r.manual(settings{schedule: hourly})
+			r.recordAll(out, status, g.next())
+			r.until("nothing is in memory", func() bool { return out.Dispatcher.Counts() == dispatch.Counted{} })
+			late := webhook.Item{EventID: event, PartnerID: 1, LicenseID: 1, Body: "{}", DueAt: r.clock.now()}
+			for range 2 { // when the lane has heard the second, it is done with the first
+				out.Dispatcher.Tell(webhook.News{Item: &late, PartnerID: 1, LicenseID: 1})
+				r.heard(out, 1)
+			}
+			r.until("nothing is under way", func() bool { return out.Dispatcher.Counts() == dispatch.Counted{} })
+			g.nobody("a second time")
+			r.event(out, 1)
+			if status == 200 {
+				same(t, "sent next", g.next().id, event+1)
+			}
+		})
+	}
+}
+
+// The release of a shard waits only for started requests.
 func TestReleaseWaitsForWhatIsBegun(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
@@ -114,8 +142,7 @@ func TestReleaseWaitsForWhatIsBegun(t *testing.T) {
 	same(t, "open", r.open(), int64(n-len(callers)))
 }
 
-// A lane that waits for its turn and has nothing to send any more, or ends, holds up
-// nobody.
+// A lane in the queue that has nothing left to send, or ends, does not block others.
 func TestALaneThatWaitsNoMore(t *testing.T) {
 	for name, c := range map[string]struct {
 		requests, memory int
@@ -154,15 +181,14 @@ func TestALaneThatWaitsNoMore(t *testing.T) {
 	}
 }
 
-// How busy the node and the lane are, and what is set, bounds what a lane may have in
-// flight.
+// The load of the node and the lane, and the settings, limit the requests in flight of a lane.
 func TestPaceKnowsTheLoad(t *testing.T) {
-	const first, usual, crowd, ms = dispatch.FirstInFlight, dispatch.UsualInFlight, dispatch.Crowd, time.Millisecond
+	const first, usual, busy, ms = dispatch.FirstInFlight, dispatch.UsualInFlight, dispatch.BusyNode, time.Millisecond
 	for name, c := range map[string]struct{ limit, lane, node, begun, mayBegin, most, want int }{
 		"at the limit":       {first, first, first, 0, 100, 0, first + 1},
 		"below the limit":    {first, first - 1, first - 1, 0, 100, 0, first},
-		"just no crowd":      {first, first, crowd - 1, 0, 100, 0, first + 1},
-		"in a crowd":         {first, first, crowd, 0, 100, 0, first},
+		"not yet busy":       {first, first, busy - 1, 0, 100, 0, first + 1},
+		"busy":               {first, first, busy, 0, 100, 0, first},
 		"much is left":       {usual, usual, usual, 49, 100, 0, usual + 1},
 		"not much is left":   {usual, usual, usual, 50, 100, 0, usual},
 		"as much as is set":  {first, first, first, 0, 100, first, first},

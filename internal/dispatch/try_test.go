@@ -14,8 +14,8 @@ func (r *harness) tryNow(out *outbox) {
 	}
 }
 
-// A parked endpoint is probed at once, with one event; the next probe comes when it
-// would have after that.
+// A parked endpoint is probed immediately, with one event; the following probe comes at the usual
+// interval.
 func TestTryNowProbesAParkedEndpoint(t *testing.T) {
 	r, e, out := park(t, 3, settings{schedule: hourly, probeEvery: 5 * time.Minute})
 	r.clock.step(time.Second)
@@ -32,7 +32,7 @@ func TestTryNowProbesAParkedEndpoint(t *testing.T) {
 	same(t, "got before the next probe", e.taken(), []int64{})
 }
 
-// What waits for a retry is sent at once while it is taken, and no longer than that.
+// Waiting retries are sent immediately, but only while the endpoint accepts them.
 func TestTryNowSendsWhatWaits(t *testing.T) {
 	r := steppedHarness(t)
 	e := &endpoint{TB: t, all: 500}
@@ -58,7 +58,7 @@ func TestTryNowSendsWhatWaits(t *testing.T) {
 	}
 }
 
-// An endpoint that is well is left as it is.
+// A healthy endpoint does not change.
 func TestTryNowOfAWellEndpoint(t *testing.T) {
 	r := steppedHarness(t)
 	e := &endpoint{TB: t, all: 200}

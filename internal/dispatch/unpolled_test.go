@@ -9,9 +9,9 @@ import (
 	"claviger/internal/webhook"
 )
 
-// These need no poll: what a lane is told of an answer is enough.
+// These need no poll: the lane learns enough from an answer.
 
-// When a probe succeeds, what waits is sent at once.
+// When a probe succeeds, waiting deliveries are sent immediately.
 func TestWhatWaitsFollowsAProbe(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
@@ -27,7 +27,7 @@ func TestWhatWaitsFollowsAProbe(t *testing.T) {
 	same(t, "the probe and what follows", probe.id+g.next().id, 3)
 }
 
-// What made way for a newer event is followed by it at once.
+// A superseded event is followed immediately by the newer one.
 func TestTheNewestFollowsTheRefused(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
@@ -37,7 +37,7 @@ func TestTheNewestFollowsTheRefused(t *testing.T) {
 	r.recordAll(out, 422, g.next())
 	r.clock.step(time.Minute)
 	r.event(out, 2)
-	r.recordAll(out, 200, g.next()) // it takes others
+	r.recordAll(out, 200, g.next()) // it accepts others
 	for range 2 {
 		r.clock.step(time.Hour)
 		r.poll(out)
@@ -51,8 +51,7 @@ func TestTheNewestFollowsTheRefused(t *testing.T) {
 	same(t, "sent next", g.next().id, refund)
 }
 
-// How an endpoint did before it was changed says nothing to a lane that knows of the
-// change.
+// A lane that knows of a change ignores the endpoint's health from before it.
 func TestOldHealthIsNotLearned(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
@@ -68,25 +67,25 @@ func TestOldHealthIsNotLearned(t *testing.T) {
 		second = g.next()
 		same(t, "sent to the new URL", second.id, 2)
 	})
-	answer(200, second) // it begins with one request at a time
+	answer(200, second) // it starts with one request at a time
 	r.heard(out, 1)
 	r.event(out, 3)
 	next := g.next()
-	if next.id == 1 { // which another URL makes due again, before it or after
+	if next.id == 1 { // a new URL makes it due again, before or after
 		next = g.next()
 	}
 	same(t, "sent to the new URL", next.id, 3)
 }
 
-// A delivery that succeeds makes nobody search.
+// A successful delivery causes no search.
 func TestASuccessNeedsNoSearch(t *testing.T) {
 	r, g := steppedHarness(t), newGate(t)
 	r.partner(1, g.ServeHTTP)
 	r.license(1, 1)
-	var asked atomic.Int64 // for the time: by each search, and each request
+	var asked atomic.Int64 // calls of now: by each search and each request
 	out := r.manual(settings{now: func() time.Time { asked.Add(1); return r.clock.now() }})
 	r.event(out, 1)
-	r.recordAll(out, 200, g.next()) // the lane is known
+	r.recordAll(out, 200, g.next()) // the lane is now known
 	r.heard(out, 1)
 	counts := func() int64 {
 		before := asked.Load()
@@ -99,7 +98,7 @@ func TestASuccessNeedsNoSearch(t *testing.T) {
 	for range 20 {
 		same(t, "asked for the time", counts(), first)
 	}
-	const perEvent = 4 // to write it, twice; to send it; and to record it
+	const perEvent = 4 // two to write it, one to send it, one to record it
 	if first > perEvent {
 		t.Errorf("one delivery asks %d times for the time", first)
 	}
@@ -115,7 +114,7 @@ func TestALaneOfAParkedEndpointComesToRest(t *testing.T) {
 		tx.Queue(`INSERT INTO endpoints (partner_id, failing_since, failures, parked_at, probe_at, probed, updated_at) VALUES (1, $1, 9, $1, $2, 0, $1)`,
 			start, start.Add(time.Hour))
 	})
-	var asked atomic.Int64 // for the time: by each search
+	var asked atomic.Int64 // calls of now: by each search
 	out := r.manual(settings{now: func() time.Time { asked.Add(1); return r.clock.now() }})
 	out.Dispatcher.Hint(1, 1)
 	r.until("it searches", func() bool { return asked.Load() > 0 && out.Dispatcher.Heard(1) })

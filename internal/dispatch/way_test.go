@@ -11,9 +11,8 @@ import (
 	"claviger/internal/webhook"
 )
 
-// refused is a harness whose license 1 has an event that was taken, one that was refused
-// often and for long, and a newer one that waits behind it; and a dispatcher that owns the
-// partner.
+// refused returns a harness with license 1, which has an accepted event, one that was refused often
+// and long enough, and a newer one behind it; and a dispatcher that owns the partner.
 func refused(t *testing.T) (*harness, *outbox, cluster.Claim) {
 	t.Helper()
 	if !sqldbtest.Postgres() {
@@ -36,14 +35,14 @@ func refused(t *testing.T) (*harness, *outbox, cluster.Claim) {
 	return r, out, claim
 }
 
-// look looks at license 1 as its lane does when it hears of it.
+// look checks license 1 as its lane does after a hint.
 func look(t *testing.T, out *outbox, claim cluster.Claim) error {
 	to := &webhook.Destination{Endpoint: webhook.Endpoint{URL: "https://example.com"}}
 	_, err := out.Dispatcher.Store.Find(t.Context(), webhook.Search{PartnerID: 1, Claim: claim, To: to, Hints: []int64{1}, Space: 10})
 	return err
 }
 
-// A node that has lost its claim ends no event that makes way.
+// A node that has lost its claim supersedes no event.
 func TestNothingMakesWayWithoutAClaim(t *testing.T) {
 	r, out, claim := refused(t)
 	lost := claim
@@ -59,13 +58,13 @@ func TestNothingMakesWayWithoutAClaim(t *testing.T) {
 	}
 }
 
-// An event makes way only while it is the first of its license: not when an earlier one
-// is redelivered at the same time.
+// An event is superseded only while it is the first of its license, not if an earlier one is
+// redelivered at the same time.
 func TestMakingWayMeetsARedelivery(t *testing.T) {
 	r, out, claim := refused(t)
 	redelivered, looked := make(chan error, 1), make(chan error, 1)
 	err := patient(r).Write(t.Context(), func(tx *sqldb.Tx) error {
-		// The last thing that a redelivery writes, so that it waits with all else done.
+		// The last write of a redelivery, so that it waits here with all else done.
 		if _, err := tx.Exec(t.Context(), `INSERT INTO redelivered (event_id) VALUES (1)`); err != nil {
 			return err
 		}
@@ -81,8 +80,8 @@ func TestMakingWayMeetsARedelivery(t *testing.T) {
 	same(t, "states", r.states(), []string{"1 pending after 0", "2 pending after 4", "3 pending after 0"})
 }
 
-// A lane without space in memory waits until there is some, and asks the database for
-// nothing meanwhile but how an endpoint was changed.
+// A lane without space in memory waits for space; meanwhile it only asks the database for a changed
+// endpoint.
 func TestALaneWithoutSpaceDoesNotSearch(t *testing.T) {
 	r := newHarness(t)
 	r.partner(1, nil)

@@ -18,9 +18,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// The files of the reference. Scalar is stored compressed, and sent so: nearly every client
-// accepts that. As a string it is sent from where the program is mapped, and takes no
-// memory of its own.
+// Files of the reference. Scalar is stored and sent compressed: nearly every client accepts that.
+// As a string it is sent from the mapped program file and takes no extra memory.
 var (
 	//go:embed assets/scalar.js.gz
 	scalar string
@@ -40,21 +39,21 @@ var assets = map[string]struct {
 	"reference.css": {"text/css; charset=utf-8", referenceCSS, false},
 }
 
-// version is that of all assets, and part of their URLs: a new build with other files has
+// version is the version of all assets, and part of their URLs: a new build with other files has
 // other URLs, so browsers may cache them forever.
 var version = sync.OnceValue(func() string { return tag(scalar + referenceJS + referenceCSS) })
 
-// tag is a short hash of a text.
+// tag returns a short hash of a text.
 func tag(text string) string {
 	h := sha256.New()
 	_, _ = io.WriteString(h, text) // a hash never fails
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// assetURL is the address of an asset.
+// assetURL returns the URL of an asset.
 func assetURL(name string) string { return Path + "/assets/" + version() + "/" + name }
 
-// asset sends one.
+// asset sends an asset.
 func asset(w http.ResponseWriter, r *http.Request) error {
 	a, ok := assets[r.PathValue("name")]
 	if !ok {
@@ -63,7 +62,7 @@ func asset(w http.ResponseWriter, r *http.Request) error {
 	h := w.Header()
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	if r.PathValue("version") != version() {
-		h.Set("Cache-Control", "no-cache") // of another version, which runs beside this one
+		h.Set("Cache-Control", "no-cache") // of another version, running in parallel
 	}
 	if !a.zipped {
 		return sendTagged(w, r, a.kind, version(), a.body)
@@ -78,8 +77,8 @@ func asset(w http.ResponseWriter, r *http.Request) error {
 
 func errNoFile() error { return fault.New(fault.Missing, wire.CodeNotFound, "There is no such file.") }
 
-// sendPlain sends what is compressed to a client that cannot read that. It is unpacked on
-// the way, for it is large and rarely needed.
+// sendPlain sends a compressed file to a client that does not accept that. It is unpacked on the
+// fly, because it is large and rarely needed.
 func sendPlain(w http.ResponseWriter, r *http.Request, kind, zip string) error {
 	z, err := gzip.NewReader(strings.NewReader(zip))
 	if err != nil {
@@ -104,7 +103,7 @@ func picture(w http.ResponseWriter, r *http.Request) error {
 	return sendTagged(w, r, "image/png", tag(string(b)), string(b))
 }
 
-// sendTagged sends a file with its tag, or 304 to who has it.
+// sendTagged sends a file with its tag, or 304 if the client has it.
 func sendTagged(w http.ResponseWriter, r *http.Request, kind, tag, body string) error {
 	etag := `"` + tag + `"`
 	h := w.Header()

@@ -1,7 +1,7 @@
-// Package docsite serves the guides of docs/ and the reference of the APIs at /docs/, so
-// that they are there wherever the program runs, without a network. It owns these pages,
-// the search over them, and /llms.txt. The text of the guides belongs to package docs,
-// the descriptions of the APIs to the packages that serve them.
+// Package docsite serves the guides of docs/ and the API reference at /docs/, so they are available
+// with the program, without a network. It owns these pages, their search, and /llms.txt. The text
+// of the guides belongs to package docs, the descriptions of the APIs to the packages that serve
+// them.
 package docsite
 
 import (
@@ -17,17 +17,17 @@ import (
 	"claviger/internal/wire"
 )
 
-// Path is where the documentation begins.
+// Path is the root of the documentation.
 const Path = "/docs"
 
-// API is an API that the reference describes.
+// API is an API in the reference.
 type API struct {
 	Title       string
 	URL         string // of its description
 	Description []byte // OpenAPI, as JSON
 }
 
-// slug is a title in the addresses of the reference.
+// slug returns a title for URLs of the reference.
 func slug(title string) string { return strings.ReplaceAll(strings.ToLower(title), " ", "-") }
 
 // Handler serves the pages.
@@ -44,7 +44,7 @@ var files embed.FS
 
 var templates = sync.OnceValues(func() (*ui.Pages, error) { return ui.New(files, nil, "templates/*.html") })
 
-// NewPages returns the pages, for a marketplace of that name at that URL.
+// NewPages returns the pages for a marketplace with a name and URL.
 func NewPages(brand, publicURL string) (*ui.Pages, error) {
 	p, err := templates()
 	if err != nil {
@@ -76,7 +76,7 @@ func (h *Handler) texts() *texts {
 	return &h.found
 }
 
-// brand is what the marketplace is called.
+// brand returns the name of the marketplace.
 func (h *Handler) brand() string { return cmp.Or(h.Site.Pages.Brand, "Claviger") }
 
 // render shows a page beside the list of all pages.
@@ -94,7 +94,7 @@ func (h *Handler) render(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	return h.Site.Render(w, r, v, name, view)
 }
 
-// home lists what there is to read.
+// home lists the guides and APIs.
 func (h *Handler) home(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	return h.render(w, r, v, "home", ui.View{Title: "Documentation", Data: struct {
 		Guides []guide
@@ -102,7 +102,7 @@ func (h *Handler) home(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 	}{h.texts().guides, h.APIs}})
 }
 
-// guide shows a guide, or its text in Markdown where the name ends in .md.
+// guide shows a guide, or its Markdown if the name ends in .md.
 func (h *Handler) guide(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	name, raw := strings.CutSuffix(r.PathValue("name"), ".md")
 	for _, g := range h.texts().guides {
@@ -114,11 +114,14 @@ func (h *Handler) guide(w http.ResponseWriter, r *http.Request, v *visitor.Visit
 			return h.render(w, r, v, "guide", ui.View{Title: g.Title, Data: g})
 		}
 	}
-	return fault.New(fault.Missing, wire.CodeNotFound, "There is no such guide. Documentation lists all of them, at /docs/.")
+	return fault.New(
+		fault.Missing,
+		wire.CodeNotFound,
+		"There is no such guide. Documentation lists all of them, at /docs/.",
+	)
 }
 
-// search shows which parts of the guides and which calls have the words that are looked
-// for.
+// search shows the sections of the guides and the calls that contain the searched words.
 func (h *Handler) search(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	query := strings.TrimSpace(r.URL.Query().Get("q"))
 	if len(query) > maxQuery {
@@ -132,11 +135,14 @@ func (h *Handler) search(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	}{query, hits[:min(len(hits), maxHits)], len(hits) > maxHits}})
 }
 
-// llms lists all texts for programs that read them, in the form of llms.txt.
+// llms lists all texts for programs, in the form of llms.txt.
 func (h *Handler) llms(w http.ResponseWriter, r *http.Request) error {
 	var b strings.Builder
 	base := h.Site.Pages.PublicURL
-	b.WriteString("# " + h.brand() + "\n\n> A marketplace that sells licenses for partner applications, tells them by signed webhooks what happens to a license, and connects buyers by OAuth.\n\n## Guides\n\n")
+	b.WriteString(
+		"# " + h.brand() + "\n\n> A marketplace that sells licenses for partner applications, tells them by signed " +
+			"webhooks what happens to a license, and connects buyers by OAuth.\n\n## Guides\n\n",
+	)
 	for _, g := range h.texts().guides {
 		b.WriteString("- [" + g.Title + "](" + base + Path + "/" + g.Name + ".md): " + g.About + "\n")
 	}

@@ -19,7 +19,7 @@ import (
 	"claviger/internal/operator"
 )
 
-// site is the documentation as a service has it.
+// site is the documentation in a service.
 type site struct {
 	*testing.T
 	url    string
@@ -34,7 +34,7 @@ func newSite(t *testing.T) *site {
 	return &site{t, h.App.URL(), client}
 }
 
-// get reads a page, which has to have the status.
+// get reads a page and checks its status.
 func (s *site) get(status int, path string, header ...string) apptest.Answer {
 	s.Helper()
 	a := apptest.Send(s, s.client, http.MethodGet, s.url+path, "", append(header, "Accept: text/html")...)
@@ -49,8 +49,7 @@ var (
 	ids   = regexp.MustCompile(` id="([^"]+)"`)
 )
 
-// TestGuides: every guide is a page and Markdown; what its page leads to is there, with
-// its anchors.
+// TestGuides: every guide is a page and Markdown; its links lead to existing pages and anchors.
 func TestGuides(t *testing.T) {
 	s := newSite(t)
 	pages := map[string]string{}
@@ -71,7 +70,7 @@ func TestGuides(t *testing.T) {
 		if strings.Count(page, "<h1>") != 1 || !strings.Contains(html.UnescapeString(page), "<h1>"+title+"</h1>") {
 			t.Errorf("%s does not have the title %q", g.Name, title)
 		}
-		if strings.Contains(page, `.md"`) && strings.Count(page, `.md"`) != 1 { // the link to its own Markdown
+		if strings.Contains(page, `.md"`) && strings.Count(page, `.md"`) != 1 { // except the link to its own Markdown
 			t.Errorf("%s links to Markdown", g.Name)
 		}
 		raw := s.get(http.StatusOK, "/docs/"+g.Name+".md")
@@ -95,7 +94,7 @@ func TestGuides(t *testing.T) {
 	s.get(http.StatusNotFound, "/docs/pictures/nothing.png")
 }
 
-// TestSearch: all words are looked for, from their beginnings, in guides and calls.
+// TestSearch: all words are searched, by their beginnings, in guides and calls.
 func TestSearch(t *testing.T) {
 	s := newSite(t)
 	for query, want := range map[string][]string{
@@ -147,7 +146,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// TestReference: the page lets no script run but its own files, and names all APIs.
+// TestReference: the page runs only scripts from its own files, and names all APIs.
 func TestReference(t *testing.T) {
 	s := newSite(t)
 	a := s.get(http.StatusOK, "/docs/reference")
@@ -173,8 +172,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// TestThirdPartyFiles: they are those of THIRD_PARTY.md, byte for byte, whatever the client
-// accepts.
+// TestThirdPartyFiles: the files match THIRD_PARTY.md, byte for byte, with any accepted encoding.
 func TestThirdPartyFiles(t *testing.T) {
 	s := newSite(t)
 	const path, want = "/docs/assets/0000000000000000/scalar.js", "bf091006bdc3af6067af77c2f534812e3e633e94a94e87138069f570f33b762c"

@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a search.
+// Limits of a search.
 const (
 	maxQuery = 200 // bytes
 	maxHits  = 30
-	around   = 90 // bytes of text before and after what was found
+	around   = 90 // bytes of text before and after a hit
 )
 
-// hit is a section that has all words that are looked for.
+// hit is a section with all searched words.
 type hit struct {
 	section
 	Parts []part // of its text, around the first word
@@ -28,8 +28,7 @@ type part struct {
 	Hit  bool
 }
 
-// search returns the sections that have all words of a query, in their headings or their
-// text, the best first.
+// search returns the sections with all words of a query in their heading or text, the best first.
 func (l *texts) search(query string) []hit {
 	words := strings.Fields(lower(query))
 	if len(words) == 0 {
@@ -37,10 +36,12 @@ func (l *texts) search(query string) []hit {
 	}
 	var hits []hit
 	for _, s := range l.sections {
-		heading, text := lower(s.Heading), lower(s.text)
+		heading := lower(s.Heading)
+		text := lower(s.text)
 		h := hit{section: s}
 		for _, word := range words {
-			inHeading, inText := count(heading, word), count(text, word)
+			inHeading := count(heading, word)
+			inText := count(text, word)
 			if inHeading+inText == 0 {
 				h.score = 0
 				break
@@ -59,7 +60,7 @@ func (l *texts) search(query string) []hit {
 	return hits
 }
 
-// lower is a text in lower case whose bytes stay where they are.
+// lower returns a text in lower case with unchanged byte positions.
 func lower(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {
@@ -69,11 +70,13 @@ func lower(s string) string {
 	}, s)
 }
 
-// excerpt is the text around the first of some words, in parts.
+// excerpt returns the text around the first of some words, in parts.
 func excerpt(text string, words []string) []part {
-	from, to := 0, min(len(text), 2*around)
+	from := 0
+	to := min(len(text), 2*around)
 	if i, word := find(lower(text), words); i >= 0 {
-		from, to = max(0, i-around), min(len(text), i+len(word)+around)
+		from = max(0, i-around)
+		to = min(len(text), i+len(word)+around)
 	}
 	for from > 0 && !utf8.RuneStart(text[from]) {
 		from--
@@ -100,19 +103,20 @@ func excerpt(text string, words []string) []part {
 	return append(parts, part{Text: rest})
 }
 
-// find is the first place of one of some words, -1 if there is none.
+// find returns the first position of one of some words, -1 if there is none.
 func find(text string, words []string) (at int, word string) {
 	at = -1
 	for _, w := range words {
 		if i := index(text, w, 0); i >= 0 && (at < 0 || i < at) {
-			at, word = i, w
+			at = i
+			word = w
 		}
 	}
 	return at, word
 }
 
-// index is where, at or after from, a word of a text begins with these characters, -1 if
-// none does.
+// index returns the first position, at or after from, of a word that begins with these characters,
+// or -1.
 func index(text, begin string, from int) int {
 	for {
 		i := strings.Index(text[from:], begin)
@@ -120,14 +124,15 @@ func index(text, begin string, from int) int {
 			return -1
 		}
 		from += i
-		if before, _ := utf8.DecodeLastRuneInString(text[:from]); !unicode.IsLetter(before) && !unicode.IsDigit(before) {
+		if before, _ := utf8.DecodeLastRuneInString(text[:from]); !unicode.IsLetter(before) &&
+			!unicode.IsDigit(before) {
 			return from
 		}
 		from += len(begin)
 	}
 }
 
-// count is how many words of a text begin with these characters.
+// count returns the number of words that begin with these characters.
 func count(text, begin string) int {
 	n := 0
 	for i := index(text, begin, 0); i >= 0; i = index(text, begin, i+len(begin)) {

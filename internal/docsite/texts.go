@@ -22,7 +22,7 @@ import (
 	"claviger/docs"
 )
 
-// texts is all texts, as pages show them and as they are searched.
+// texts has all texts, for pages and for the search.
 type texts struct {
 	guides   []guide
 	sections []section
@@ -42,7 +42,7 @@ type guide struct {
 
 // section is a part of a text, from one heading to the next.
 type section struct {
-	Page    string // the title of its page
+	Page    string // title of its page
 	Heading string
 	URL     string
 	level   string // h2 and so on
@@ -59,22 +59,22 @@ type calls struct {
 type operation struct {
 	ID, Method, Path, Summary string
 	About                     template.HTML
-	Reference                 string // its place in the reference, as Scalar names it
+	Reference                 string // its location in the reference, as Scalar names it
 }
 
-// converter turns our own texts into HTML. They are part of the program, so they may have
-// HTML of their own, which guides have around pictures.
+// converter converts our own texts to HTML. They are part of the program, so they may contain HTML;
+// guides have it around pictures.
 var converter = goldmark.New(
 	goldmark.WithExtensions(extension.Table),
 	goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithASTTransformers(util.Prioritized(links{}, 0))),
 	goldmark.WithRendererOptions(html.WithUnsafe()),
 )
 
-// links lead from guide to guide by their pages. What lies outside of docs/ is not part
-// of the program: it stays as text.
+// links rewrites links between guides to their pages. Files outside of docs/ are not part of the
+// program: links to them become text.
 type links struct{}
 
-// Transform is goldmark's.
+// Transform implements parser.ASTTransformer.
 func (links) Transform(doc *ast.Document, _ text.Reader, _ parser.Context) {
 	var outside []*ast.Link
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the function never fails
@@ -103,7 +103,7 @@ func (links) Transform(doc *ast.Document, _ text.Reader, _ parser.Context) {
 	}
 }
 
-// fitting makes what is wide scroll by itself, also by keyboard, and pictures be found.
+// fitting makes wide elements scroll, also by keyboard, and fixes the paths of pictures.
 var fitting = strings.NewReplacer(
 	"<table>", `<div class="table-box" tabindex="0"><table>`, "</table>", "</table></div>",
 	"<th></th>", "<td></td>",
@@ -134,14 +134,16 @@ func newTexts(apis []API) texts {
 				one.Contents = append(one.Contents, all[i])
 			}
 		}
-		l.guides, l.sections = append(l.guides, one), append(l.sections, all...)
+		l.guides = append(l.guides, one)
+		l.sections = append(l.sections, all...)
 	}
 	for _, api := range apis {
 		c := callsOf(api)
 		l.calls = append(l.calls, c)
 		for _, o := range c.Operations {
 			l.sections = append(l.sections, section{
-				Page: api.Title, Heading: o.Method + " " + o.Path, URL: Path + "/api#" + o.ID, text: o.Summary + " " + plain(string(o.About)),
+				Page: api.Title, Heading: o.Method + " " + o.Path, URL: Path + "/api#" + o.ID,
+				text: o.Summary + " " + plain(string(o.About)),
 			})
 		}
 	}
@@ -155,7 +157,8 @@ func sectionsOf(page, url string) []section {
 	heading := false
 	end := func() { // of a heading, or of the text below it
 		if len(all) > 0 {
-			if s := &all[len(all)-1]; heading {
+			s := &all[len(all)-1]
+			if heading {
 				s.Heading = tidy(words.String())
 			} else {
 				s.text = tidy(words.String())
@@ -182,7 +185,8 @@ func sectionsOf(page, url string) []section {
 					s.URL += "#" + a.Val
 				}
 			}
-			all, heading = append(all, s), true
+			all = append(all, s)
+			heading = true
 		case kind == tokens.EndTagToken && title:
 			end()
 			heading = false
@@ -192,24 +196,26 @@ func sectionsOf(page, url string) []section {
 	}
 }
 
-// tidy is a text in one line.
+// tidy returns a text as one line.
 func tidy(s string) string {
-	return strings.NewReplacer(" .", ".", " ,", ",", " ;", ";", " :", ":", " )", ")").Replace(strings.Join(strings.Fields(s), " "))
+	return strings.NewReplacer(" .", ".", " ,", ",", " ;", ";", " :", ":", " )", ")").Replace(
+		strings.Join(strings.Fields(s), " "),
+	)
 }
 
 var tags = regexp.MustCompile(`<[^>]*>`)
 
-// plain is HTML of ours as text.
+// plain returns our HTML as text.
 func plain(s string) string { return tidy(tokens.UnescapeString(tags.ReplaceAllString(s, ""))) }
 
-// firstParagraph is that of a page, as text.
+// firstParagraph returns the first paragraph of a page as text.
 func firstParagraph(page string) string {
 	_, after, _ := strings.Cut(page, "<p>")
 	p, _, _ := strings.Cut(after, "</p>")
 	return plain(p)
 }
 
-// methods are those of operations, in the order in which they are listed.
+// methods are the HTTP methods in the order of the list.
 var methods = []string{"get", "post", "put", "patch", "delete"}
 
 // callsOf reads the operations of an API. Its description is part of the program.
@@ -241,7 +247,8 @@ func callsOf(api API) calls {
 				in += "/tag/" + slug(o.Tags[0])
 			}
 			c.Operations = append(c.Operations, operation{
-				ID: slug(api.Title) + "-" + o.ID, Reference: in + "/" + strings.ToUpper(method) + path, Method: strings.ToUpper(method), Path: path, Summary: o.Summary,
+				ID: slug(api.Title) + "-" + o.ID, Reference: in + "/" + strings.ToUpper(method) + path,
+				Method: strings.ToUpper(method), Path: path, Summary: o.Summary,
 				About: template.HTML(toHTML(o.Description)), //nolint:gosec // a file of the program
 			})
 		}

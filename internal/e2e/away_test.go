@@ -9,18 +9,16 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// How often the database goes away, how many answers have to say so each time
-// before it comes back, and how often it does so only to go again.
+// Number of outages, of error answers in each outage before it ends, and of outages that flicker.
 const (
 	outages    = 4
 	awayBefore = 25
 	flickers   = 8
 )
 
-// TestDatabaseAway cuts the connections to the database under load, several times, now
-// and then after nothing went through it for a while. Meanwhile the service says
-// so, to everybody who asks; afterwards it goes on by itself, and nothing that it
-// acknowledged is lost.
+// TestDatabaseAway cuts the connections to the database under load, several times, sometimes after
+// an idle period. During an outage every caller gets an error that says so. Afterwards the service
+// recovers without help, and nothing acknowledged is lost.
 func TestDatabaseAway(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("an SQLite file does not go away")
@@ -44,7 +42,7 @@ func TestDatabaseAway(t *testing.T) {
 		sorries.Store(newFuse(awayBefore))
 		if round%2 == 1 {
 			database.Freeze()
-			checkReady(t, c) // Requests would take all the time that they may.
+			checkReady(t, c) // otherwise requests would take their whole timeout
 		}
 		database.Cut()
 		checkReady(t, c)
@@ -53,7 +51,7 @@ func TestDatabaseAway(t *testing.T) {
 		sorries.Load().await(t)
 		flicker(t, database, &acks, &sorries)
 		acks.Store(newFuse(100))
-		database.Mend()
+		database.Restore()
 		t.Logf("outage %d: %d acts acknowledged so far, %d events delivered", round+1, m.acked.Load(), e.count().delivered)
 	}
 	acks.Load().await(t)
@@ -79,12 +77,12 @@ func TestDatabaseAway(t *testing.T) {
 		outages, orders, len(b.feed), n.arrivals, cutOff, n.duplicates)
 }
 
-// flicker lets the database come back and go again before much can be done.
+// flicker brings the database back only for a moment.
 func flicker(t *testing.T, database *sqldbtest.Proxy, acks, sorries *atomic.Pointer[fuse]) {
 	t.Helper()
 	for range flickers {
 		acks.Store(newFuse(5))
-		database.Mend()
+		database.Restore()
 		acks.Load().await(t)
 		sorries.Store(newFuse(1))
 		database.Cut()
@@ -92,7 +90,7 @@ func flicker(t *testing.T, database *sqldbtest.Proxy, acks, sorries *atomic.Poin
 	}
 }
 
-// burning burns the fuse that is lit.
+// burning burns the current fuse.
 func burning(lit *atomic.Pointer[fuse]) func() {
 	return func() {
 		if f := lit.Load(); f != nil {
@@ -101,7 +99,7 @@ func burning(lit *atomic.Pointer[fuse]) func() {
 	}
 }
 
-// checkReady asks the service how it is while its database is away.
+// checkReady checks the health answer while the database is down.
 func checkReady(t *testing.T, c *child) {
 	t.Helper()
 	c.operator().must(t, 200, "GET", "/livez", nil)
@@ -113,7 +111,7 @@ func checkReady(t *testing.T, c *child) {
 	}
 }
 
-// checkAway looks at the answers that the traders got meanwhile.
+// checkAway checks the traders' answers during an outage.
 func (m *market) checkAway(t *testing.T) {
 	t.Helper()
 	for _, tr := range m.traders {
@@ -123,7 +121,7 @@ func (m *market) checkAway(t *testing.T) {
 	}
 }
 
-// sorry checks an answer that says to come back later.
+// sorry checks an answer that asks to come back later.
 func sorry(t *testing.T, a answer) {
 	t.Helper()
 	said, err := decode[refusal](a)

@@ -15,13 +15,13 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// shopper is a buyer whose checkouts the test can look up.
+// shopper is a buyer with access to their checkouts.
 type shopper struct {
 	*buyer
 	db *sqldb.DB
 }
 
-// checkoutPage is the path that Stripe sends the buyer of the newest checkout back to.
+// checkoutPage returns the path to which Stripe redirects the buyer of the newest checkout.
 func (s *shopper) checkoutPage() string {
 	s.t.Helper()
 	ref, err := sqldb.One(s.t.Context(), s.db, sqldb.Value[string], `SELECT ref FROM checkouts ORDER BY id DESC LIMIT 1`)
@@ -31,7 +31,7 @@ func (s *shopper) checkoutPage() string {
 	return "/checkout/" + ref
 }
 
-// act does something to the newest payment, and waits until a page says the text.
+// act applies an action to the newest payment, and waits until a page has the text.
 func (s *shopper) act(act, path, text string) {
 	s.t.Helper()
 	s.visit("/dev/stripe/")
@@ -39,7 +39,7 @@ func (s *shopper) act(act, path, text string) {
 	s.awaitText(path, text)
 }
 
-// awaitText opens a page until it says the text: webhooks and mails come after an answer.
+// awaitText loads a page until it has the text: webhooks and emails come after an answer.
 func (s *shopper) awaitText(path, text string) {
 	s.t.Helper()
 	look := time.NewTicker(50 * time.Millisecond)
@@ -76,7 +76,7 @@ func (s *shopper) mails() []caught {
 	return all.Items
 }
 
-// awaitMail waits for a mail with this in its subject.
+// awaitMail waits for an email with this in its subject.
 func (s *shopper) awaitMail(subject string) caught {
 	s.t.Helper()
 	look := time.NewTicker(20 * time.Millisecond)
@@ -89,8 +89,8 @@ func (s *shopper) awaitMail(subject string) caught {
 	}
 }
 
-// TestBuyerPages walks through the pages of a payment, from a plan that is chosen before
-// sign-in to a refund, and looks at each of them and at every mail that comes.
+// TestBuyerPages walks through the pages of a payment, from a plan chosen before sign-in to a
+// refund, and checks each of them and every email.
 func TestBuyerPages(t *testing.T) {
 	t.Parallel()
 	s := &shopper{}
@@ -110,7 +110,7 @@ func TestBuyerPages(t *testing.T) {
 	s.looksAtMails(map[string]string{"email-changed": "was changed", "account-deleted": "deleted"})
 }
 
-// buysBeforeSignIn presses Buy, signs in, and is led on to the payment by the browser.
+// buysBeforeSignIn presses Buy and signs in; the browser then continues to the payment.
 func (s *shopper) buysBeforeSignIn() {
 	s.t.Helper()
 	s.visit("/products/1")
@@ -135,8 +135,8 @@ func (s *shopper) buysBeforeSignIn() {
 	s.look("buyer-confirm-buy")
 }
 
-// comesBack looks at the page of a payment as each state shows it, to the buyer, to their
-// browser without a login, and to others.
+// comesBack checks the page of a payment in each state, for the buyer, for their browser without a
+// login, and for others.
 func (s *shopper) comesBack() {
 	s.t.Helper()
 	later := func() string {
@@ -166,7 +166,8 @@ func (s *shopper) comesBack() {
 	s.on("is ready")
 }
 
-// isDisputed changes the plan of the newest license, and has it disputed, won and refunded.
+// isDisputed changes the plan of the newest license, whose payment is then disputed, won and
+// refunded.
 func (s *shopper) isDisputed() {
 	s.t.Helper()
 	s.visit("/licenses")
@@ -208,7 +209,7 @@ func (s *shopper) leavesForGood() {
 	s.on("Your account is deleted")
 }
 
-// looksAtMails takes pictures of mails, by a part of their subject.
+// looksAtMails takes pictures of emails, found by a part of their subject.
 func (s *shopper) looksAtMails(kinds map[string]string) {
 	s.t.Helper()
 	for name, subject := range kinds {

@@ -12,19 +12,18 @@ import (
 	claviger "claviger/sdk/go"
 )
 
-// caller is a program with a key or token, as a partner or a marketplace runs
-// it.
+// caller is a program with a key or token, of a partner or a marketplace.
 type caller struct {
 	base     string
 	token    string
 	contract contract
 }
 
-// contract holds the clients that check every exchange against what the service
-// says of itself, by the beginning of the path.
+// contract has the clients that check every exchange against the service's description, by path
+// prefix.
 type contract map[string]*http.Client
 
-// contractOf asks a running service for its descriptions.
+// contractOf fetches the descriptions from a running service.
 func contractOf(t testing.TB, base string) contract {
 	t.Helper()
 	c := contract{}
@@ -35,7 +34,7 @@ func contractOf(t testing.TB, base string) contract {
 	return c
 }
 
-// client is the one for a path; what nothing describes has the plain one.
+// client returns the client for a path; undescribed paths have the plain one.
 func (c contract) client(path string) *http.Client {
 	for prefix, client := range c {
 		if strings.HasPrefix(path, prefix) {
@@ -45,13 +44,13 @@ func (c contract) client(path string) *http.Client {
 	return http.DefaultClient
 }
 
-// with is the caller with another key.
+// with returns the caller with another key.
 func (c caller) with(token string) caller {
 	c.token = token
 	return c
 }
 
-// answer is what came back.
+// answer is a received answer.
 type answer struct {
 	status int
 	header http.Header
@@ -63,8 +62,8 @@ func (c caller) call(ctx context.Context, method, path string, body any) (answer
 	return c.send(ctx, claviger.Request{Method: method, Path: path, Body: body})
 }
 
-// send sends a request by the client that partners and marketplaces use. What is open
-// to everybody is asked for without regard to the key.
+// send sends a request with the client that partners and marketplaces use. Public paths are
+// requested with any key.
 func (c caller) send(ctx context.Context, r claviger.Request) (answer, error) {
 	client, err := claviger.NewClient(claviger.Config{URL: c.base, Secret: cmp.Or(c.token, "none"), HTTP: c.contract.client(r.Path)})
 	if err != nil {
@@ -77,8 +76,7 @@ func (c caller) send(ctx context.Context, r claviger.Request) (answer, error) {
 	return answer{resp.Status, resp.Header, resp.Body}, nil
 }
 
-// must sends a request that has to be answered with that status and returns the
-// answer.
+// must sends a request, requires this status and returns the answer.
 func (c caller) must(t testing.TB, status int, method, path string, body any) answer {
 	t.Helper()
 	a, err := c.call(t.Context(), method, path, body)
@@ -91,7 +89,7 @@ func (c caller) must(t testing.TB, status int, method, path string, body any) an
 	return a
 }
 
-// read decodes an answer that has to be a T.
+// read decodes an answer into a T.
 func read[T any](t testing.TB, a answer) T {
 	t.Helper()
 	v, err := decode[T](a)
@@ -113,10 +111,10 @@ type list[T any] struct {
 	Items []T `json:"items"`
 }
 
-// object is a JSON object of a body that is sent.
+// object is a JSON object for a body.
 type object map[string]any
 
-// The answers, as far as the stories look at them.
+// The parts of the answers that the stories use.
 type (
 	licenseLine struct {
 		Key       string `json:"license_key"`

@@ -24,15 +24,15 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// logShown is how much of a child's log a failed test shows.
+// logShown is the size of a child's log that a failed test shows.
 const logShown = 8 << 10
 
-// folder is where the program is built; TestMain removes it.
+// folder contains the built program; TestMain removes it.
 var folder string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// Most of a test here is waiting: for a lease to end, a browser, a retry.
+	// Tests here mostly wait: for a lease to end, a browser, a retry.
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -50,21 +50,21 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// started is what launched has started; TestMain ends it.
+// started is the browser of launched; TestMain ends it.
 var started atomic.Pointer[browser.Browser]
 
 // launched starts the one Chromium of all tests here.
 var launched = sync.OnceValues(func() (*browser.Browser, error) {
 	b, err := browser.Launch()
 	if err == nil {
-		b.Once = sqldbtest.Postgres() // SQLite's run looks at all of them
+		b.Once = sqldbtest.Postgres() // SQLite's run checks all of them
 		started.Store(b)
 	}
 	return b, err
 })
 
-// chromium is the Chromium that all tests share, each in tabs of its own. Without one
-// the test is skipped.
+// chromium returns the Chromium that all tests share, each in its own tabs. Without one the test is
+// skipped.
 func chromium(t *testing.T) *browser.Browser {
 	t.Helper()
 	b, err := launched()
@@ -77,12 +77,12 @@ func chromium(t *testing.T) *browser.Browser {
 	return b
 }
 
-// both is the folder that script/on-both gives to the two runs of this test binary;
-// empty when it runs once.
+// both is the folder that script/on-both shares between the two runs of this test binary; empty for
+// a single run.
 var both = os.Getenv("ON_BOTH_FOLDER")
 
-// program builds the real program, once, as it is shipped: linking it costs more of the
-// processor than most tests. Of two runs one builds it for both.
+// program builds the released form of the program, once: linking costs more CPU than most tests. Of
+// two runs one builds it for both.
 var program = sync.OnceValues(func() (string, error) {
 	if both == "" {
 		return build(filepath.Join(folder, "claviger"))
@@ -102,7 +102,7 @@ var program = sync.OnceValues(func() (string, error) {
 	return made, os.Rename(path, made) // whole, or not there
 })
 
-// awaitProgram waits until the other run has built the program, or could not.
+// awaitProgram waits until the other run has built the program, or failed to.
 func awaitProgram(made, failed string) (string, error) {
 	look := time.NewTicker(50 * time.Millisecond)
 	defer look.Stop()
@@ -125,7 +125,7 @@ func build(path string) (string, error) {
 	return path, nil
 }
 
-// child is `claviger dev` in a process of its own.
+// child is a `claviger dev` process.
 type child struct {
 	cmd  *exec.Cmd
 	out  io.Reader
@@ -134,7 +134,7 @@ type child struct {
 	card devserver.Card
 }
 
-// childLog is what a process wrote. It may be read while the process writes.
+// childLog is the output of a process. It may be read while the process writes.
 type childLog struct {
 	mu    sync.Mutex
 	text  bytes.Buffer
@@ -149,21 +149,20 @@ func (l *childLog) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// String is the log so far.
+// String returns the log so far.
 func (l *childLog) String() string {
 	text, _ := l.read()
 	return text
 }
 
-// read returns the log so far, and what is closed when there is more.
+// read returns the log so far, and a channel that is closed when there is more.
 func (l *childLog) read() (string, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String(), l.grown
 }
 
-// launch starts `claviger dev` on a free port with further flags, and returns
-// when its first line is there.
+// launch starts `claviger dev` on a free port with more flags, and returns after its first line.
 func launch(t *testing.T, flags ...string) *child {
 	t.Helper()
 	path, err := program()
@@ -203,7 +202,7 @@ func launch(t *testing.T, flags ...string) *child {
 	return c
 }
 
-// end sends a signal and waits until the process is gone.
+// end sends a signal and waits until the process has ended.
 func (c *child) end(s syscall.Signal) error {
 	_ = c.cmd.Process.Signal(s)
 	_, _ = io.Copy(io.Discard, c.out)

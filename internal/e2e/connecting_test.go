@@ -15,8 +15,8 @@ import (
 	"claviger/internal/e2e/browser"
 )
 
-// TestJourneyWaits: the application does not answer its webhooks, so the buyer is
-// shown what is being waited for, and arrives all the same.
+// TestJourneyWaits: the application does not answer its webhooks, so the buyer sees a waiting page,
+// and still arrives.
 func TestJourneyWaits(t *testing.T) {
 	t.Parallel()
 	hung := newEndpoint(t, friendly)
@@ -34,8 +34,8 @@ func TestJourneyWaits(t *testing.T) {
 	b.Press("main form button")
 	b.on("Connect Sample App?")
 	pages := browser.Eval[int](b.Tab, `history.length`)
-	// It answers until here: once a delivery of this license has failed, nobody waits for
-	// the next, and how long an attempt may take is soon over on a busy machine.
+	// It answers until here: after a failed delivery of this license the page would not wait for
+	// the next, and the timeout of an attempt passes quickly on a busy machine.
 	hung.await(t, "news of the sale", func() bool { return len(hung.delivered) == 1 })
 	hung.closeGate()
 	b.Click("button[value=allow]")
@@ -55,9 +55,8 @@ func TestJourneyWaits(t *testing.T) {
 	hung.check(t)
 }
 
-// lingering is a proxy in front of the marketplace that holds back the end of a
-// page that goes on by itself until it was seen: a second is too short to look at
-// it closely.
+// lingering is a proxy in front of the marketplace. It holds back the end of an automatically
+// continuing page until the test has seen it: one second is too short.
 func lingering(t *testing.T, marketplace string, seen <-chan struct{}) string {
 	t.Helper()
 	to, err := url.Parse(marketplace)
@@ -65,7 +64,7 @@ func lingering(t *testing.T, marketplace string, seen <-chan struct{}) string {
 		t.Fatal(err)
 	}
 	proxy := httputil.NewSingleHostReverseProxy(to)
-	proxy.FlushInterval = -1 // at once
+	proxy.FlushInterval = -1 // immediately
 	proxy.ModifyResponse = func(r *http.Response) error {
 		r.Body = &lingeringBody{Closer: r.Body, lines: bufio.NewReader(r.Body), seen: seen}
 		return nil
@@ -75,7 +74,7 @@ func lingering(t *testing.T, marketplace string, seen <-chan struct{}) string {
 	return server.URL
 }
 
-// lingeringBody passes a page on line by line.
+// lingeringBody passes on a page line by line.
 type lingeringBody struct {
 	io.Closer
 	lines *bufio.Reader
@@ -83,7 +82,7 @@ type lingeringBody struct {
 	seen  <-chan struct{}
 }
 
-// Read waits before the line that makes the browser go on.
+// Read waits before the line that makes the browser continue.
 func (b *lingeringBody) Read(p []byte) (int, error) {
 	if len(b.line) == 0 {
 		var err error

@@ -8,8 +8,8 @@ import (
 	"claviger/internal/e2e/browser"
 )
 
-// TestConsoleBulkRedelivery sends all events of a filtered list again: what will happen is
-// looked at, a row is left out, it is confirmed, and the page follows until each row has its result.
+// TestConsoleBulkRedelivery redelivers all events of a filtered list: preview, leave out a row,
+// confirm. The page follows until each row has its result.
 func TestConsoleBulkRedelivery(t *testing.T) {
 	t.Parallel()
 	b := newOperator(t)
@@ -32,11 +32,11 @@ func TestConsoleBulkRedelivery(t *testing.T) {
 	}
 	browser.Eval[bool](b.Tab, "document.querySelector('#position-1').click() ?? true")
 	b.Press("#choose-rows button[value=leave_out]")
-	b.wantText("Somebody left it out before the act began.")
+	b.wantText("A person left it out before the act began.")
 	b.look("console-bulk-left-out")
 	rows--
 	b.Press("#bulk .card form button")
-	b.Await("#bulk progress[value='100']") // the page is told; nobody reloads it
+	b.Await("#bulk progress[value='100']") // the page updates without a reload
 	b.wantText(fmt.Sprintf("Done %d of %d row", rows, rows))
 	b.look("console-bulk-done")
 	b.visit("/console/bulk")

@@ -6,7 +6,7 @@ import (
 	"claviger/internal/e2e/browser"
 )
 
-// TestConsoleExport: the page from which a file is downloaded tells by itself how far it is.
+// TestConsoleExport: the page of a download shows its progress without a reload.
 func TestConsoleExport(t *testing.T) {
 	t.Parallel()
 	b := newOperator(t)

@@ -7,11 +7,10 @@ import (
 	"claviger/internal/console"
 )
 
-// consoleDetails are pages of the console that are about one thing: they are looked at by
-// following the first link of a list. Every page of the route table without a
-// placeholder is looked at by itself; who adds one with a placeholder adds it here.
-// `make screenshots` takes pictures of all of them, in light and dark, at 1280 and 390
-// pixels.
+// consoleDetails are pages of the console about one thing, opened by the first link of a list.
+// Pages of the route table without a placeholder are checked automatically; add one with a
+// placeholder here. `make screenshots` takes pictures of all of them, in light and dark, at 1280
+// and 390 pixels.
 var consoleDetails = []struct{ name, list, css string }{
 	{"partner", "/partners", "#partners tbody a"},
 	{"partner-product", "/partners/1", ".tabs a[href$='/product']"},
@@ -32,7 +31,7 @@ var consoleDetails = []struct{ name, list, css string }{
 	{"delivery", "/deliveries", "#deliveries tbody a"},
 	{"delivery-send", "/deliveries/1", "main a[href$='/send']"},
 	{"person", "/people", "#people tbody a"},
-	{"person-session-end", "/people/3", "#sessions a"}, // the operator, who is signed in
+	{"person-session-end", "/people/3", "#sessions a"}, // the signed-in operator
 	{"license", "/licenses", "#licenses tbody a"},
 	{"purchase", "/purchases", "#purchases tbody a"},
 	{"key-revoke", "/keys", "#keys a[href$='/revoke']"},
@@ -48,7 +47,7 @@ func newOperator(t *testing.T) *buyer {
 	return b
 }
 
-// TestConsolePages looks at every page of the console.
+// TestConsolePages checks every page of the console.
 func TestConsolePages(t *testing.T) {
 	t.Parallel()
 	b := newOperator(t)

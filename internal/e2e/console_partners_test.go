@@ -27,8 +27,8 @@ func TestConsolePause(t *testing.T) {
 	b.wantText("Nothing matches")
 }
 
-// TestConsoleSupport enters a partner's portal as support: to look, then to change
-// something, and leaves.
+// TestConsoleSupport enters a partner's portal as support, first read-only, then with changes, and
+// leaves.
 func TestConsoleSupport(t *testing.T) {
 	t.Parallel()
 	b := newOperator(t)

@@ -7,9 +7,8 @@ import (
 	"claviger/internal/e2e/browser"
 )
 
-// troubledPayments buys and has the bank and Stripe do what a person of the marketplace must
-// look at: a refund that fails, which can be asked for again, and an inquiry. It ends on the
-// page that lists both.
+// troubledPayments buys, and makes the bank and Stripe cause payment problems: a failed refund,
+// which can be requested again, and an inquiry. It ends on the page that lists both.
 func (b *buyer) troubledPayments() {
 	b.t.Helper()
 	b.visit("/products/1")
@@ -22,8 +21,8 @@ func (b *buyer) troubledPayments() {
 	b.awaitRows("/console/payments", "#payments tbody tr", 2)
 }
 
-// awaitRows opens a page until it has as many elements: the webhooks of the stand-in come
-// after its answers.
+// awaitRows loads a page until it has this many elements: the fake's webhooks come after its
+// answers.
 func (b *buyer) awaitRows(path, css string, n int) {
 	b.t.Helper()
 	look := time.NewTicker(50 * time.Millisecond)
@@ -36,8 +35,8 @@ func (b *buyer) awaitRows(path, css string, n int) {
 	}
 }
 
-// TestConsolePayments: payments that need a person are refunded and marked as dealt with in
-// a browser, and the purchase and the license tell of the money that went back.
+// TestConsolePayments: payment problems are refunded and dismissed in a browser, and the purchase
+// and the license show the refund.
 func TestConsolePayments(t *testing.T) {
 	t.Parallel()
 	b := newOperator(t)

@@ -9,9 +9,9 @@ import (
 	"claviger/internal/e2e/browser"
 )
 
-// TestConsoleInvite invites an admin in a browser where admins must have a second factor:
-// from the mail, over a new account, to a one-time code, without which there is no console,
-// and by the next code in again; then the admin who invited them removes them.
+// TestConsoleInvite invites an admin in a browser, with second factors required: from the email,
+// over a new account, to a one-time code, without which there is no console, and in again with the
+// next code. Then the inviting admin removes them.
 func TestConsoleInvite(t *testing.T) {
 	t.Parallel()
 	b := newBuyer(t, func(cfg *devserver.Config) { cfg.App.RequireSecondFactor = account.RequireAdmins })
@@ -44,7 +44,7 @@ func TestConsoleInvite(t *testing.T) {
 	b.Press("main form button")
 	b.on("Join the team of Claviger")
 	b.Press("main form[action='/console/invitation'] button")
-	b.on("Security") // no page of the console before there is a second factor
+	b.on("Security") // no console without a second factor
 	ole := b.mustAddCodes()
 	b.visit("/console/team")
 	b.on("Team")

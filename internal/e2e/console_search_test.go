@@ -7,8 +7,7 @@ import (
 	"claviger/internal/e2e/browser"
 )
 
-// search types a text into the search box of the page, which the key / leads to, and
-// sends it.
+// search types a text into the search box of the page, focused by the key /, and sends it.
 func (b *buyer) search(text string) {
 	b.t.Helper()
 	b.visit("/console")
@@ -17,7 +16,7 @@ func (b *buyer) search(text string) {
 	if at := browser.Eval[string](b.Tab, `document.activeElement.id`); at != "side-search" {
 		b.t.Fatalf("the key / leads to %q", at)
 	}
-	browser.Eval[string](b.Tab, `document.body.dataset.before = "1"`) // which the next page has not
+	browser.Eval[string](b.Tab, `document.body.dataset.before = "1"`) // missing on the next page
 	b.Type("#side-search", text)
 	b.Enter()
 	b.Await("body:not([data-before]) main h1")
@@ -51,8 +50,7 @@ func TestConsoleSearch(t *testing.T) {
 	}
 }
 
-// TestConsoleRefund refunds a license after its page said what will happen, and reverses
-// the refund.
+// TestConsoleRefund refunds a license after a preview on its page, and reverses the refund.
 func TestConsoleRefund(t *testing.T) {
 	t.Parallel()
 	b := newBuyer(t, nil)

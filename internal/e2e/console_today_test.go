@@ -11,9 +11,8 @@ import (
 	"claviger/internal/e2e/browser"
 )
 
-// TestConsoleParkedEndpoint: an operator finds a parked endpoint on Today, reads what the
-// partner's server says, has it tried once it is mended, and sees it leave the page, which
-// was not loaded again.
+// TestConsoleParkedEndpoint: an operator finds a parked endpoint on Today, reads the answer of the
+// partner's server, retries it after the fix, and sees it disappear without a reload.
 func TestConsoleParkedEndpoint(t *testing.T) {
 	t.Parallel()
 	var mended atomic.Bool

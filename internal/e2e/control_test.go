@@ -6,8 +6,8 @@ import (
 	"claviger/internal/e2e/browser"
 )
 
-// TestControlPage looks at the pages that only claviger dev has, and works the buttons of
-// the control page in a browser.
+// TestControlPage checks the pages of claviger dev, and presses the buttons of the control page in
+// a browser.
 func TestControlPage(t *testing.T) {
 	t.Parallel()
 	b := newBuyer(t, nil)

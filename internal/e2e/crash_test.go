@@ -16,11 +16,11 @@ import (
 // quickly is a schedule with more attempts than a moody partner refuses.
 const quickly = "100ms,200ms,200ms,200ms,200ms,200ms,200ms,200ms,200ms,200ms"
 
-// mostCutOff is how many attempts a kill may cut off: those in flight in one
-// partner's lane, and one batch of answers that waits to be recorded.
+// mostCutOff is the maximum number of attempts that a kill may cut off: those in flight in one
+// partner's lane, and one batch of answers waiting to be recorded.
 const mostCutOff = 64 + 256
 
-// chaos is how many rounds the crash loop has, and the seed of its chances.
+// chaos returns the number of rounds of the crash loop, and its random seed.
 func chaos(t *testing.T) (rounds int, seed uint64) {
 	t.Helper()
 	rounds, seed = 8, rand.Uint64()
@@ -34,7 +34,7 @@ func chaos(t *testing.T) (rounds int, seed uint64) {
 	return rounds, seed
 }
 
-// fuse burns down with what happens, and is closed when it has.
+// fuse counts down, and is closed at zero.
 type fuse struct {
 	left   atomic.Int64
 	burned chan struct{}
@@ -62,9 +62,9 @@ func (f *fuse) await(t *testing.T) {
 	}
 }
 
-// TestCrashLoop kills the program at random moments under load, starts it again,
-// and at the end holds against each other what happened, what the partner was
-// told, and what is on record: nothing lost, every license's events in order.
+// TestCrashLoop kills the program at random moments under load and restarts it. Finally it compares
+// the events, the partner's view and the records: nothing is lost, and every license's events are
+// in order.
 func TestCrashLoop(t *testing.T) {
 	t.Parallel()
 	rounds, seed := chaos(t)
@@ -97,7 +97,7 @@ func TestCrashLoop(t *testing.T) {
 		wait := m.trade(t.Context(), t, func(int) *child { return c })
 		f.await(t)
 		inFlight := e.count().open
-		_ = c.end(syscall.SIGKILL) // It ends by the signal, which is an error to Wait.
+		_ = c.end(syscall.SIGKILL) // killed, which is an error for Wait
 		wait()
 		lit.Store(nil)
 		e.openGate()
@@ -114,7 +114,7 @@ func checkAfterCrashes(t *testing.T, db string, e *endpoint, m *market, kills in
 	last := launch(t, "--db", db, "--webhook", e.URL, "--retry", quickly)
 	m.settle(t, last)
 	e.awaitAll(t, last)
-	// An orderly end has everything on record, and leaves nothing to send.
+	// After an orderly end everything is recorded, and nothing is left to send.
 	if err := last.end(syscall.SIGTERM); err != nil {
 		t.Errorf("it did not end in order: %v", err)
 	}
@@ -137,8 +137,8 @@ func checkAfterCrashes(t *testing.T, db string, e *endpoint, m *market, kills in
 		kills, orders, len(b.feed), n.arrivals, cutOff, n.duplicates)
 }
 
-// chaosRounds is CLAVIGER_CHAOS_ROUNDS, which is the tests' own: the programs
-// that they start would take it for a setting.
+// chaosRounds reads CLAVIGER_CHAOS_ROUNDS and removes it: the started programs would treat it as a
+// setting.
 var chaosRounds = func() string {
 	const name = "CLAVIGER_CHAOS_ROUNDS"
 	value := os.Getenv(name)

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// imageConfig is what a built image says of itself.
+// imageConfig is the configuration of a built image.
 type imageConfig struct {
 	Config struct {
 		User         string
@@ -29,7 +29,7 @@ type imageConfig struct {
 	} `json:"config"`
 }
 
-// buildah runs buildah with a store of its own, without a daemon and without registries.
+// buildah runs buildah with its own store, without a daemon and registries.
 func buildah(t *testing.T, store string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), deployTool(t, "buildah"),
@@ -44,9 +44,9 @@ func buildah(t *testing.T, store string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestImage builds the image, with the program that is tested here in place of the one that
-// its first stage would compile, and runs it as it says: in its own files alone and not
-// as root. The health check of the image then tells how the service is.
+// TestImage builds the image, with the tested program instead of the first stage's. It runs the
+// image as configured: with its own files only, and not as root. The image's health check then
+// reports the state of the service.
 func TestImage(t *testing.T) {
 	t.Parallel()
 	deployTool(t, "buildah")
@@ -86,7 +86,7 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// stageOfProgram is a folder with what the first stage of the image leaves behind.
+// stageOfProgram returns a folder with the output of the image's first stage.
 func stageOfProgram(t *testing.T) string {
 	t.Helper()
 	path, err := program()
@@ -102,7 +102,7 @@ func stageOfProgram(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(stage, "out/ca-certificates.crt"), nil, 0o644); err != nil { //nolint:gosec // everybody may
+	if err := os.WriteFile(filepath.Join(stage, "out/ca-certificates.crt"), nil, 0o644); err != nil { //nolint:gosec // readable by all
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path) //nolint:gosec // we built it
@@ -115,7 +115,7 @@ func stageOfProgram(t *testing.T) string {
 	return stage
 }
 
-// serveUntilHealthy starts the service, asks until the health check passes, and stops it.
+// serveUntilHealthy starts the service, waits until the health check passes, and stops it.
 func serveUntilHealthy(t *testing.T, serve *exec.Cmd, health func() *exec.Cmd) {
 	t.Helper()
 	var log strings.Builder
@@ -131,7 +131,7 @@ func serveUntilHealthy(t *testing.T, serve *exec.Cmd, health func() *exec.Cmd) {
 		if err == nil {
 			break
 		}
-		if code := check.ProcessState.ExitCode(); code != 3 && code != 4 { // not there yet, not ready yet
+		if code := check.ProcessState.ExitCode(); code != 3 && code != 4 { // not started or not ready yet
 			t.Errorf("the health check ended with %d: %s", code, out)
 			break
 		}
@@ -151,8 +151,8 @@ func serveUntilHealthy(t *testing.T, serve *exec.Cmd, health func() *exec.Cmd) {
 	}
 }
 
-// TestImageBuild: what the first stage of the image runs is how the program is released,
-// with the Go version that go.mod names.
+// TestImageBuild: the first stage of the image builds the program like a release, with the Go
+// version of go.mod.
 func TestImageBuild(t *testing.T) {
 	t.Parallel()
 	onceForBoth(t)

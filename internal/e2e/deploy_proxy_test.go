@@ -21,7 +21,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 )
 
-// proxied is claviger serve behind a proxy that does TLS, both in processes of their own.
+// proxied is claviger serve behind a TLS proxy, both as processes.
 type proxied struct {
 	*testing.T
 	dir     string
@@ -30,12 +30,11 @@ type proxied struct {
 	node    string // where the service listens
 	url     string
 	client  *http.Client
-	log     bytes.Buffer // of the service; read it when the service has ended
+	log     bytes.Buffer // of the service; read it after the service has ended
 	serve   *exec.Cmd
 }
 
-// newProxied starts the service with the settings that the sample for systemd has, and
-// makes a certificate.
+// newProxied starts the service with the settings of the systemd sample, and makes a certificate.
 func newProxied(t *testing.T) *proxied {
 	t.Helper()
 	path, err := program()
@@ -51,7 +50,7 @@ func newProxied(t *testing.T) *proxied {
 	return p
 }
 
-// command is one of the program with the settings of the service.
+// command returns a command of the program with the settings of the service.
 func (p *proxied) command(words ...string) *exec.Cmd {
 	p.Helper()
 	var sample struct {
@@ -83,7 +82,7 @@ func (p *proxied) run(cmd *exec.Cmd) {
 	})
 }
 
-// certificate writes the one that Go's own tests have, and makes a client that trusts it.
+// certificate writes the certificate of Go's own tests, and makes a client that trusts it.
 func (p *proxied) certificate() {
 	p.Helper()
 	s := httptest.NewTLSServer(http.NotFoundHandler())
@@ -106,7 +105,7 @@ func (p *proxied) certificate() {
 	p.Cleanup(p.client.CloseIdleConnections)
 }
 
-// get asks the proxy; header is one more, or "".
+// get requests a path through the proxy; header is an additional header, or "".
 func (p *proxied) get(ctx context.Context, at, header, value string) *http.Response {
 	p.Helper()
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
@@ -124,7 +123,7 @@ func (p *proxied) get(ctx context.Context, at, header, value string) *http.Respo
 	return resp
 }
 
-// awaitReady asks until the proxy and the service behind it answer.
+// awaitReady waits until the proxy and the service behind it answer.
 func (p *proxied) awaitReady() {
 	p.Helper()
 	for range 600 {
@@ -144,11 +143,11 @@ func (p *proxied) awaitReady() {
 	p.Fatal("nobody is ready behind the proxy")
 }
 
-// use does what people and programs do, through the proxy.
+// use makes typical requests through the proxy.
 func (p *proxied) use() {
 	p.Helper()
 	p.awaitReady()
-	// An address that the client claims to have is not believed.
+	// An address that the client claims is not trusted.
 	if resp := p.get(p.Context(), p.url+"/sign-in", "X-Forwarded-For", "203.0.113.9"); resp.StatusCode != http.StatusOK {
 		p.Errorf("a page is answered %s", resp.Status)
 	}
@@ -156,7 +155,7 @@ func (p *proxied) use() {
 	if err != nil {
 		p.Fatalf("make a token: %v", err)
 	}
-	// As large a body as an import may have is the service's to judge, not the proxy's.
+	// The service, not the proxy, decides about bodies up to the size of an import.
 	if status := p.post("/operator/v1/import", string(token), strings.NewReader(strings.Repeat(" ", 16<<20))); status == http.StatusRequestEntityTooLarge || status >= 500 {
 		p.Errorf("a body of 16 MiB is answered %d", status)
 	}
@@ -182,12 +181,11 @@ func (p *proxied) post(path, token string, body *strings.Reader) int {
 	if err != nil {
 		p.Fatal(err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // nobody reads it
+	defer resp.Body.Close() //nolint:errcheck // not read
 	return resp.StatusCode
 }
 
-// stream opens a page of the console that follows what happens: its first line comes while
-// the answer is still open.
+// stream opens a live page of the console: its first line arrives while the answer is still open.
 func (p *proxied) stream() {
 	p.Helper()
 	out, err := p.command("operator", "add", "ann@example.com").CombinedOutput()
@@ -207,7 +205,7 @@ func (p *proxied) stream() {
 	}
 }
 
-// signIn uses a link that signs in once, as its page does.
+// signIn uses a single-use sign-in link like its page.
 func (p *proxied) signIn(link string) {
 	p.Helper()
 	_, token, _ := strings.Cut(link, "token=")
@@ -221,13 +219,13 @@ func (p *proxied) signIn(link string) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // nobody reads it
+	defer resp.Body.Close() //nolint:errcheck // not read
 	if resp.StatusCode != http.StatusOK {
 		p.Fatalf("signing in is answered %s", resp.Status)
 	}
 }
 
-// stopped ends the service and checks whom it has seen.
+// stopped ends the service and checks the logged client addresses.
 func (p *proxied) stopped() {
 	p.Helper()
 	_ = p.serve.Process.Signal(syscall.SIGTERM)
@@ -243,7 +241,7 @@ func (p *proxied) stopped() {
 	}
 }
 
-// through runs the proxy that the test brought up, uses it, and stops the service.
+// through runs the test's proxy, uses it, and stops the service.
 func (p *proxied) through(proxy *exec.Cmd) {
 	p.Helper()
 	var said bytes.Buffer
@@ -258,7 +256,7 @@ func (p *proxied) through(proxy *exec.Cmd) {
 	}
 }
 
-// replaced has each of the pairs replaced, and fails for one that is not in the text.
+// replaced replaces each of the pairs, and fails if one is not in the text.
 func replaced(t *testing.T, text string, pairs ...string) string {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
@@ -270,7 +268,7 @@ func replaced(t *testing.T, text string, pairs ...string) string {
 	return text
 }
 
-// TestNginx: nginx takes the sample, and the service is used through it.
+// TestNginx: nginx accepts the sample, and the service works through it.
 func TestNginx(t *testing.T) {
 	t.Parallel()
 	tool := deployTool(t, "nginx")
@@ -297,13 +295,13 @@ func TestNginx(t *testing.T) {
 	p.through(exec.CommandContext(t.Context(), tool, args...))
 }
 
-// TestCaddy: Caddy takes the sample, and the service is used through it.
+// TestCaddy: Caddy accepts the sample, and the service works through it.
 func TestCaddy(t *testing.T) {
 	t.Parallel()
 	tool := deployTool(t, "caddy")
 	p := newProxied(t)
 	file := filepath.Join(p.dir, "Caddyfile")
-	// A certificate of our own, and no port of the machine besides.
+	// Our own certificate, and no other ports of the machine.
 	text := "{\n\tadmin off\n\tauto_https off\n}\n" + replaced(t, deployFile(t, "Caddyfile"),
 		"\trequest_body {", "\ttls "+p.dir+"/cert.pem "+p.dir+"/key.pem\n\trequest_body {")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -13,8 +13,7 @@ import (
 	"testing"
 )
 
-// TestReleaseFiles: a release says what it is made of and has checksums, and both are the
-// same when they are made again.
+// TestReleaseFiles: a release has a bill of materials and checksums, and both are reproducible.
 func TestReleaseFiles(t *testing.T) {
 	t.Parallel()
 	onceForBoth(t)
@@ -64,7 +63,7 @@ func TestReleaseFiles(t *testing.T) {
 	}
 }
 
-// describeRelease has the files of a release made, and returns them.
+// describeRelease makes and returns the files of a release.
 func describeRelease(t *testing.T, dir string) (bill, sums []byte) {
 	t.Helper()
 	if out, err := exec.CommandContext(t.Context(), "go", "run", "-C", "../../tools", "./sbom", dir).CombinedOutput(); err != nil {
@@ -82,7 +81,7 @@ func readFile(t *testing.T, path string) []byte {
 	return text
 }
 
-// TestReleasePlatforms: make release builds for every system that is promised.
+// TestReleasePlatforms: make release builds for every promised system.
 func TestReleasePlatforms(t *testing.T) {
 	t.Parallel()
 	onceForBoth(t)

@@ -13,7 +13,7 @@ import (
 	"claviger/internal/app"
 )
 
-// unitValues are the values of a key of a unit file.
+// unitValues returns the values of a key in a unit file.
 func unitValues(unit, key string) []string {
 	var values []string
 	for _, m := range regexp.MustCompile(`(?m)^`+key+`=(.*)$`).FindAllStringSubmatch(unit, -1) {
@@ -22,8 +22,8 @@ func unitValues(unit, key string) []string {
 	return values
 }
 
-// TestSystemdUnit: systemd takes the unit, its hardening is not lost, and the command in it
-// accepts the sample settings and the credentials that the unit loads.
+// TestSystemdUnit: systemd accepts the unit, its hardening stays, and its command accepts the
+// sample settings and the unit's credentials.
 func TestSystemdUnit(t *testing.T) {
 	t.Parallel()
 	tool := deployTool(t, "systemd-analyze")
@@ -47,17 +47,21 @@ func TestSystemdUnit(t *testing.T) {
 	checkExecStart(t, unit, dir)
 
 	stop, err := time.ParseDuration(unitValues(unit, "TimeoutStopSec")[0])
-	if err != nil || stop <= stopLimit() {
-		t.Errorf("the unit waits %v for the end (%v), and the service may take %v", stop, err, stopLimit())
+	if err != nil || stop <= stopLimit(defaultDrain) {
+		t.Errorf("the unit waits %v for the end (%v), and the service may take %v", stop, err, stopLimit(defaultDrain))
 	}
 }
 
-// stopLimit is how long the service takes to stop, at most: requests, then jobs, then the
-// database.
-func stopLimit() time.Duration { return app.Defaults(app.Serve).ShutdownTimeout + 2*10*time.Second }
+// defaultDrain is the default of drain-delay on PostgreSQL.
+const defaultDrain = 5 * time.Second
 
-// checkExecStart runs the unit's command as config check, with credentials as systemd
-// would give them.
+// stopLimit returns the maximum duration of a stop: drain-delay, requests, then jobs, then the
+// database.
+func stopLimit(drain time.Duration) time.Duration {
+	return drain + app.Defaults(app.Serve).ShutdownTimeout + 2*10*time.Second
+}
+
+// checkExecStart runs the unit's command as config check, with credentials as from systemd.
 func checkExecStart(t *testing.T, unit, dir string) {
 	t.Helper()
 	contents := map[string]string{"secret-key": strings.Repeat("ab", 32), "smtp-url": "smtp://mail.example.com:587"}

@@ -15,7 +15,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// deployed is the folder of the files that an install is made from.
+// deployed is the folder with the files of an install.
 const deployed = "../../deploy"
 
 // deployFile reads a file of deploy/.
@@ -28,13 +28,13 @@ func deployFile(t *testing.T, name string) string {
 	return string(text)
 }
 
-// deployTool is the path of a program that checks a file of deploy/. Where it is missing
-// the test is skipped; script/deploy-tools installs it. Files do not depend on the
-// database: they are checked once.
+// deployTool returns the path of a program that checks a file of deploy/. Without it the test is
+// skipped; script/deploy-tools installs it. Files do not depend on the database, so they are
+// checked once.
 func deployTool(t *testing.T, name string) string {
 	t.Helper()
 	onceForBoth(t)
-	for _, at := range []string{name, "/usr/sbin/" + name} { // where users who are not root do not look
+	for _, at := range []string{name, "/usr/sbin/" + name} { // not in the path of normal users
 		if found, err := exec.LookPath(at); err == nil {
 			return found
 		}
@@ -43,7 +43,7 @@ func deployTool(t *testing.T, name string) string {
 	return ""
 }
 
-// onceForBoth skips the run on PostgreSQL of a test that has no part in the database.
+// onceForBoth skips a test without a database in the run on PostgreSQL.
 func onceForBoth(t *testing.T) {
 	t.Helper()
 	if sqldbtest.Postgres() {
@@ -51,7 +51,7 @@ func onceForBoth(t *testing.T) {
 	}
 }
 
-// deployTexts are all files of deploy/ by their path in it, without what is a comment.
+// deployTexts returns all files of deploy/ by path, without comments.
 func deployTexts(t *testing.T) map[string]string {
 	t.Helper()
 	texts := make(map[string]string)
@@ -67,8 +67,8 @@ func deployTexts(t *testing.T) map[string]string {
 	return texts
 }
 
-// TestDeploySettings: each variable and each setting that a file of deploy/ names is one
-// of the program's, also in comments.
+// TestDeploySettings: each variable and each setting in a file of deploy/ is one of the program's,
+// also in comments.
 func TestDeploySettings(t *testing.T) {
 	t.Parallel()
 	onceForBoth(t)
@@ -92,8 +92,8 @@ func TestDeploySettings(t *testing.T) {
 	}
 }
 
-// TestDeployCommands: each command line of the program that is in a file of deploy/ has
-// a command and flags that it knows.
+// TestDeployCommands: each command line of the program in a file of deploy/ has a known command and
+// flags.
 func TestDeployCommands(t *testing.T) {
 	t.Parallel()
 	onceForBoth(t)
@@ -125,8 +125,8 @@ func TestDeployCommands(t *testing.T) {
 	}
 }
 
-// commandHelp is the help of the longest command that words begin with: what follows it
-// in a sentence is no part of it.
+// commandHelp returns the help of the longest command at the start of words: the rest of a sentence
+// does not belong to it.
 func commandHelp(t *testing.T, program string, words []string) string {
 	t.Helper()
 	for n := min(len(words), 2); n > 0; n-- {

@@ -18,7 +18,7 @@ import (
 // document is a part of a YAML file.
 type document = map[string]any
 
-// at follows names and numbers into a document, and fails where there is nothing.
+// at follows names and numbers into a document, and fails if there is nothing.
 func at[T any](t *testing.T, doc any, path ...any) T {
 	t.Helper()
 	for i, step := range path {
@@ -59,7 +59,7 @@ func yamlFile(t *testing.T, name string) []document {
 	}
 }
 
-// configCheck has the program judge variables, alone.
+// configCheck runs `config check` with only these variables.
 func configCheck(t *testing.T, variables document) (string, error) {
 	t.Helper()
 	path, err := program()
@@ -106,7 +106,7 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// checkComposeNode checks one node: its settings, who reaches it, and how it stops.
+// checkComposeNode checks one node: its settings, its ports, and its stop.
 func checkComposeNode(t *testing.T, file document, name string) {
 	t.Helper()
 	given := map[string]string{"SECRET_KEY": strings.Repeat("ab", 32), "POSTGRES_PASSWORD": "hush"}
@@ -140,8 +140,8 @@ func checkComposeNode(t *testing.T, file document, name string) {
 		t.Errorf("%s mails by %s; the mail catcher offers no TLS", name, mailer)
 	}
 	stop, err := time.ParseDuration(at[string](t, file, "services", name, "stop_grace_period"))
-	if err != nil || stop <= stopLimit() {
-		t.Errorf("%s has %v to stop (%v), and may take %v", name, stop, err, stopLimit())
+	if err != nil || stop <= stopLimit(defaultDrain) {
+		t.Errorf("%s has %v to stop (%v), and may take %v", name, stop, err, stopLimit(defaultDrain))
 	}
 	if _, err := os.Stat(deployed + "/compose/" + at[string](t, file, "services", name, "build", "context") + "/" + at[string](t, file, "services", name, "build", "dockerfile")); err != nil {
 		t.Error(err)
@@ -181,7 +181,7 @@ func TestKubernetes(t *testing.T) {
 	}
 }
 
-// checkPod checks what runs, by whom it is found and how it stops.
+// checkPod checks the program, its service and its stop.
 func checkPod(t *testing.T, kinds map[string]document, env document) {
 	t.Helper()
 	pod := at[document](t, kinds["Deployment"], "spec", "template", "spec")
@@ -212,8 +212,9 @@ func checkPod(t *testing.T, kinds map[string]document, env document) {
 	if !strings.Contains(deployFile(t, "Dockerfile"), "USER "+user+":") {
 		t.Errorf("the image has another user than %s", user)
 	}
-	grace := time.Duration(at[int](t, pod, "terminationGracePeriodSeconds")-at[int](t, container, "lifecycle", "preStop", "sleep", "seconds")) * time.Second
-	if grace <= stopLimit() {
-		t.Errorf("the pod has %v to stop, and may take %v", grace, stopLimit())
+	grace := time.Duration(at[int](t, pod, "terminationGracePeriodSeconds")) * time.Second
+	drain, err := time.ParseDuration(env["CLAVIGER_DRAIN_DELAY"].(string))
+	if err != nil || grace <= stopLimit(drain) {
+		t.Errorf("the pod has %v to stop (%v), and may take %v", grace, err, stopLimit(drain))
 	}
 }

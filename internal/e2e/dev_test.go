@@ -18,8 +18,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestDevLine holds the first line of `dev --json` against its contract: these
-// members, in this order, nothing else on standard output.
+// TestDevLine checks the first line of `dev --json` against its contract: these members, in this
+// order, nothing else on standard output.
 func TestDevLine(t *testing.T) {
 	t.Parallel()
 	c := launch(t)
@@ -56,7 +56,7 @@ func TestDevLine(t *testing.T) {
 	}
 }
 
-// TestDevSells does what the printed lines invite to.
+// TestDevSells runs the commands on the card.
 func TestDevSells(t *testing.T) {
 	t.Parallel()
 	c := launch(t)
@@ -75,8 +75,8 @@ func TestDevSells(t *testing.T) {
 	}
 }
 
-// TestDevKeepsData starts twice on the same data: the second start has the same
-// credentials and licenses, and what its flags say replaces what was stored.
+// TestDevKeepsData starts twice on the same data: the second start has the same credentials and
+// licenses, and its flags replace stored values.
 func TestDevKeepsData(t *testing.T) {
 	t.Parallel()
 	db := sqldbtest.URL(t)
@@ -119,7 +119,7 @@ func checkProfile(t *testing.T, c *child, webhook, redirect string) {
 	}
 }
 
-// TestDevLeavesNothing looks for temporary data after each way to end it.
+// TestDevLeavesNothing checks for temporary data after each way to end it.
 func TestDevLeavesNothing(t *testing.T) {
 	for name, by := range map[string]syscall.Signal{"asked to end": syscall.SIGTERM, "the terminal is closed": syscall.SIGHUP} {
 		t.Run(name, func(t *testing.T) { leavesNothing(t, by) })
@@ -128,7 +128,7 @@ func TestDevLeavesNothing(t *testing.T) {
 
 func leavesNothing(t *testing.T, by syscall.Signal) {
 	t.Parallel()
-	// Who is started by nohup ignores the signal, and would have the program ignore it.
+	// Under nohup this process ignores the signal, and so would the program.
 	heard := make(chan os.Signal, 1)
 	signals.Notify(heard, by)
 	t.Cleanup(func() { signals.Stop(heard) })
@@ -156,8 +156,8 @@ func entries(t *testing.T, dir string) []os.DirEntry {
 	return list
 }
 
-// TestDevRefusesForeignDatabase: a database that serve filled is not
-// one to open wide.
+// TestDevRefusesForeignDatabase: dev does not open a database that serve filled, because it would
+// expose it.
 func TestDevRefusesForeignDatabase(t *testing.T) {
 	t.Parallel()
 	db := sqldbtest.URL(t)
@@ -173,7 +173,7 @@ func TestDevRefusesForeignDatabase(t *testing.T) {
 	}
 }
 
-// TestDevHuman checks what a person is shown without --json.
+// TestDevHuman checks the output without --json.
 func TestDevHuman(t *testing.T) {
 	t.Parallel()
 	c := launch(t)

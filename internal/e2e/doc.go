@@ -1,8 +1,6 @@
-// Package e2e tells the whole service's stories over real HTTP: what an operator
-// and a partner do in the course of a license's life, how a buyer comes to an
-// application in a real browser and what standard clients make of it, what a
-// developer does with `claviger dev`, what a machine does that loses power, and what
-// partners are told while nodes are killed, the database goes away or another partner
-// hangs. The files of deploy/ are built, run and checked here, too. It holds tests only;
-// what a single package promises is tested there.
+// Package e2e tests the whole service over real HTTP: a license's life with operator and partner, a
+// buyer's way to an application in a real browser and with standard clients, a developer's use of
+// `claviger dev`, power cuts, and deliveries while nodes are killed, the database is down or
+// another partner hangs. It also builds, runs and checks the files of deploy/. It contains only
+// tests; promises of a single package are tested there.
 package e2e

@@ -7,15 +7,15 @@ import (
 	"claviger/internal/e2e/browser"
 )
 
-// TestDocs looks at the documentation, and reads the reference in a browser that reports
-// whatever the page's policy forbids.
+// TestDocs checks the documentation, and opens the reference in a browser that reports violations
+// of the page's policy.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	b := newBuyer(t, nil)
 	b.visit("/docs/")
 	b.on("Documentation")
 	b.look("docs-home")
-	b.visit("/docs/portal") // a guide with all that guides have, and short
+	b.visit("/docs/portal") // a short guide with every element of guides
 	b.look("docs-portal")
 	b.Type("#side-search", "verify signature")
 	b.Enter()
@@ -29,7 +29,7 @@ func TestDocs(t *testing.T) {
 	if text := browser.Eval[string](b.Tab, "document.body.innerText"); !strings.Contains(text, "Operator API") || !strings.Contains(text, "/operator/v1/purchases") {
 		t.Errorf("the reference shows %.500s", text)
 	}
-	// Colours of ours have the contrast that Scalar's have not, and its banner is the only one.
+	// Our colours have enough contrast, unlike Scalar's, and its banner is the only one.
 	if color := browser.Eval[string](b.Tab, `getComputedStyle(document.querySelector("[id='`+place+`']")).getPropertyValue("--scalar-color-2").trim()`); color != "#505050" {
 		t.Errorf("the texts of the reference are %s", color)
 	}

@@ -11,8 +11,8 @@ import (
 	"claviger/internal/devserver"
 )
 
-// elsewhere is an application at another origin than the marketplace's, as all
-// real ones are. Only then do browsers hold a form to where it may end.
+// elsewhere is an application at another origin than the marketplace's, like all real ones. Only
+// then do browsers restrict the targets of a form.
 func elsewhere(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -23,14 +23,14 @@ func elsewhere(t *testing.T) string {
 	return server.URL + "/callback"
 }
 
-// comes has the application send the buyer to the marketplace.
+// comes sends the buyer from the application to the marketplace.
 func (b *buyer) comes(redirect string, pairs ...string) {
 	b.t.Helper()
 	q := url.Values{"response_type": {"code"}, "client_id": {b.card.Partner.ClientID}, "redirect_uri": {redirect}, "state": {"s"}}
 	b.visit("/openid/authorize?" + altered(q, pairs).Encode())
 }
 
-// isBack checks that the buyer is at the application again, with that parameter.
+// isBack checks that the buyer is at the application again, with this parameter.
 func (b *buyer) isBack(redirect, name string) {
 	b.t.Helper()
 	b.Await("h1")
@@ -41,7 +41,7 @@ func (b *buyer) isBack(redirect, name string) {
 	}
 }
 
-// signsIn fills the sign-in form in.
+// signsIn fills in the sign-in form.
 func (b *buyer) signsIn() {
 	b.t.Helper()
 	b.on("Sign in")
@@ -49,8 +49,8 @@ func (b *buyer) signsIn() {
 	b.Press("main form button")
 }
 
-// TestJourneyFromElsewhere: whoever is sent here by an application at another
-// origin and signs in, in whatever way, comes back to it.
+// TestJourneyFromElsewhere: a buyer from an application at another origin returns to it after any
+// kind of sign-in.
 func TestJourneyFromElsewhere(t *testing.T) {
 	t.Parallel()
 	redirect := elsewhere(t)
@@ -99,10 +99,10 @@ func TestJourneyFromElsewhere(t *testing.T) {
 	b.Open(b.newestLink())
 	b.on("Confirm your email address")
 	b.Press("main form button")
-	b.isBack(redirect, "error") // there is nothing that they could connect
+	b.isBack(redirect, "error") // nothing to connect
 }
 
-// leavesFor signs out and comes again from the application.
+// leavesFor signs out and returns from the application.
 func (b *buyer) leavesFor(redirect string) {
 	b.t.Helper()
 	b.visit("/account")

@@ -16,13 +16,13 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// patience is how long a test waits for what has to come before it gives up. It
-// measures nothing: a lease of a killed node lasts 30 s, a busy machine is slow.
+// patience is the timeout for expected events. It measures nothing: a lease of a killed node lasts
+// 30 s, and a busy machine is slow.
 const patience = 3 * time.Minute
 
-// reply is how the partner meets one request.
+// reply is the partner's reaction to a request.
 type reply struct {
-	status int // 0: it hangs up without a word
+	status int // 0: hangs up without an answer
 	body   string
 	slow   time.Duration
 	hold   bool // it does not answer until the gate is opened
@@ -30,44 +30,44 @@ type reply struct {
 
 var welcome = reply{status: 200, body: `{"success":true}`}
 
-// delivered is the success rule, as the partner understands it.
+// delivered is the success rule in the partner's view.
 func (r reply) delivered() bool { return r.status == welcome.status && r.body == welcome.body }
 
-// arrival is one request that the partner got.
+// arrival is a request that the partner received.
 type arrival struct {
 	event     int64
 	license   string
 	id        string // webhook-id
 	attempt   string
-	signature string // of the brand; another one on each attempt
+	signature string // of the brand; different on each attempt
 	body      string
-	from      string // the address of the caller's end of the connection
-	came      int64  // on the endpoint's own clock, which only counts
-	answered  int64  // likewise; 0: not, or not yet
-	cut       int64  // likewise: the caller was gone before the answer
+	from      string // the caller's address of the connection
+	came      int64  // on the endpoint's logical clock
+	answered  int64  // likewise; 0: not yet
+	cut       int64  // likewise: the caller had gone before the answer
 	reply     reply
 }
 
-// endpoint is a partner's server: it checks every request as a careful partner
-// does, remembers everything, and answers as its mood says.
+// endpoint is a partner's server: it checks every request like a careful partner, records
+// everything, and answers according to mood.
 type endpoint struct {
 	*httptest.Server
-	mood func(event int64, nth int) reply // nth: how often the event came, from 1
+	mood func(event int64, nth int) reply // nth: how often the event arrived, from 1
 
 	mu        sync.Mutex
 	secret    string
-	changed   chan struct{} // closed and replaced whenever something happens
+	changed   chan struct{} // closed and replaced at every change
 	clock     int64
 	arrivals  []*arrival
-	times     map[int64]int   // an event came
+	times     map[int64]int   // arrivals of an event
 	delivered map[int64]int64 // when an event was first answered with success
 	open      int             // requests that wait for their answer
-	gate      chan struct{}   // who is held waits for its end; nil: nobody is held
+	gate      chan struct{}   // held requests wait until it closes; nil: none are held
 	faults    []string
 }
 
-// newEndpoint opens a partner's server until the test ends. Make it before what
-// calls it, so that it ends after.
+// newEndpoint opens a partner's server until the test ends. Create it before its callers, so that
+// it ends after them.
 func newEndpoint(t *testing.T, mood func(event int64, nth int) reply) *endpoint {
 	t.Helper()
 	e := &endpoint{mood: mood, changed: make(chan struct{}), times: map[int64]int{}, delivered: map[int64]int64{}}
@@ -79,10 +79,10 @@ func newEndpoint(t *testing.T, mood func(event int64, nth int) reply) *endpoint 
 	return e
 }
 
-// friendly always answers at once.
+// friendly always answers immediately.
 var friendly = func(int64, int) reply { return welcome }
 
-// moody refuses, hangs up and is slow now and then, but never for long.
+// moody sometimes refuses, hangs up or is slow, but never for long.
 var moody = func(event int64, nth int) reply {
 	switch {
 	case event%7 == 0 && nth <= 2:
@@ -98,7 +98,7 @@ var moody = func(event int64, nth int) reply {
 	}
 }
 
-// know tells the endpoint the secret that its partner was given.
+// know gives the endpoint its partner's secret.
 func (e *endpoint) know(secret string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -112,7 +112,7 @@ func (e *endpoint) closeGate() {
 	e.gate = make(chan struct{})
 }
 
-// openGate answers what is held and holds nothing more.
+// openGate answers held requests and holds no more.
 func (e *endpoint) openGate() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -125,14 +125,14 @@ func (e *endpoint) openGate() {
 func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // cut off in the middle: it did not come
+		return // cut off: it did not arrive
 	}
 	a, gate := e.take(r, body)
 	var ready <-chan time.Time
 	switch {
 	case gate != nil:
 	case a.reply.hold:
-		gate = make(chan struct{}) // which nobody opens
+		gate = make(chan struct{}) // never opened
 	default:
 		ready = time.After(a.reply.slow)
 	}
@@ -148,10 +148,10 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	w.WriteHeader(a.reply.status)
-	_, _ = io.WriteString(w, a.reply.body) // The caller may be gone.
+	_, _ = io.WriteString(w, a.reply.body) // the caller may have gone
 }
 
-// take checks a request and puts it on record.
+// take checks and records a request.
 func (e *endpoint) take(r *http.Request, body []byte) (*arrival, chan struct{}) {
 	h := r.Header
 	var told struct {
@@ -179,7 +179,7 @@ func (e *endpoint) take(r *http.Request, body []byte) (*arrival, chan struct{}) 
 	return a, e.gate
 }
 
-// finish notes how a request ended, before its caller can know.
+// finish records the end of a request, before its caller can know.
 func (e *endpoint) finish(a *arrival, cut bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -195,7 +195,7 @@ func (e *endpoint) finish(a *arrival, cut bool) {
 	}
 }
 
-// tick moves the clock on and wakes who waits; the lock is held.
+// tick advances the clock and wakes waiters. The caller holds the lock.
 func (e *endpoint) tick() int64 {
 	e.clock++
 	close(e.changed)
@@ -221,7 +221,7 @@ func verify(secret string, h http.Header, body []byte) error {
 	return nil
 }
 
-// await waits until done, which is asked with the lock held.
+// await waits until done returns true. done is called with the lock held.
 func (e *endpoint) await(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	guard := time.After(patience)
@@ -240,8 +240,8 @@ func (e *endpoint) await(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// awaitAll waits until every event of the feed is delivered, also on record: what
-// a killed process delivered, and did not live to record, comes again.
+// awaitAll waits until every event of the feed is delivered and recorded: deliveries that a killed
+// process did not record are repeated.
 func (e *endpoint) awaitAll(t *testing.T, c *child) {
 	t.Helper()
 	left := feedOf(t, c)
@@ -270,7 +270,7 @@ func (e *endpoint) awaitAll(t *testing.T, c *child) {
 	}
 }
 
-// check tells of requests that were not in order.
+// check reports invalid requests.
 func (e *endpoint) check(t *testing.T) {
 	t.Helper()
 	e.mu.Lock()
@@ -280,7 +280,7 @@ func (e *endpoint) check(t *testing.T) {
 	}
 }
 
-// tally is what the endpoint saw so far.
+// tally counts the requests so far.
 type tally struct{ arrivals, open, delivered, duplicates int }
 
 func (e *endpoint) count() tally {

@@ -20,7 +20,7 @@ import (
 	claviger "claviger/sdk/go"
 )
 
-// traces are the columns whose texts have something of a person in them.
+// traces returns the columns with texts about a person.
 func traces(t *testing.T, db *sqldb.DB, needles ...string) []string {
 	t.Helper()
 	found := map[string]bool{}
@@ -46,11 +46,10 @@ func (h *harness) keyed(t *testing.T, path, key, body string) string {
 	return string(got.body)
 }
 
-// TestErasedIsInNoColumn: of somebody who signed up, bought, was refunded with a
-// reason, is a contact of a partner and was mailed, no column of no table has the
-// name, the address, the id in other systems, the address of the client or the
-// reason after they were erased. It lists the columns by itself, so that it looks
-// into those that are added later, too.
+// TestErasedIsInNoColumn: a person signs up, buys, is refunded with a reason, is a contact of a
+// partner and gets emails. After their erasure no column of any table has the name, the address,
+// the id in other systems, the client's address or the reason. The test lists the columns itself,
+// so it covers new ones, too.
 func TestErasedIsInNoColumn(t *testing.T) {
 	t.Parallel()
 	h := start(t, nil)
@@ -85,7 +84,7 @@ func TestErasedIsInNoColumn(t *testing.T) {
 	if err := services.Accounts.SendReset(t.Context(), "wilhelmina@quux.example", "/account?quux"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&account.LinkMailer{Book: services.Accounts}).Round(t.Context()); err != nil {
+	if _, err := (&account.LinkMailer{Store: services.Accounts}).Round(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	err = services.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
@@ -110,7 +109,7 @@ func TestErasedIsInNoColumn(t *testing.T) {
 	if diff := cmp.Diff([]string(nil), traces(t, services.DB, needles...)); diff != "" {
 		t.Errorf("traces of an erased person (-want +got)\n%s", diff)
 	}
-	// The refund is not done again, and its answers tell no reason any more.
+	// The refund is not repeated, and its answers no longer have the reason.
 	for _, key := range []string{"back", "back again"} {
 		if got := h.keyed(t, "/refunds", key, refund); !strings.Contains(got, `"reason":""`) || !strings.Contains(got, `"external_id":"r-1"`) {
 			t.Errorf("the refund repeated answers %s", got)

@@ -14,8 +14,8 @@ type harness struct {
 	operator caller
 }
 
-// start runs the service on a database of its own until the test ends; change may
-// alter the configuration.
+// start runs the service on its own database until the test ends; change may alter the
+// configuration.
 func start(t *testing.T, change func(*app.Config)) *harness {
 	t.Helper()
 	h := apptest.Start(t, func(cfg *app.Config) {

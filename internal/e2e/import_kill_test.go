@@ -17,10 +17,10 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// importBlock is how many lines of an import are stored together.
+// importBlock is the number of lines that an import stores together.
 const importBlock = 1000
 
-// importFile is a table of so many licenses of a partner, and their keys.
+// importFile returns a table of n licenses of a partner, and their keys.
 func importFile(partnerID int64, n int) (lines, keys []string) {
 	lines = []string{"license_key,partner_id,tier,status,email,sold_at\n"}
 	for i := range n {
@@ -37,10 +37,10 @@ func importFile(partnerID int64, n int) (lines, keys []string) {
 	return lines, keys
 }
 
-// imported is what an import came to.
+// imported is the result of an import.
 type imported struct{ Lines, Created, Unchanged, Refused int }
 
-// importTable sends a table as it comes from body.
+// importTable sends a table from body.
 func importTable(ctx context.Context, c *child, body io.Reader) (done imported, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.card.BaseURL+"/operator/v1/import", body)
 	if err != nil {
@@ -59,7 +59,7 @@ func importTable(ctx context.Context, c *child, body io.Reader) (done imported, 
 	return done, errors.Join(err, resp.Body.Close())
 }
 
-// stored is how many licenses the partner has.
+// stored returns the number of the partner's licenses.
 func stored(t *testing.T, c *child) int {
 	t.Helper()
 	n, err := strconv.Atoi(c.partner().must(t, 200, "GET", "/v2/licenses?limit=1", nil).header.Get("X-Total-Count"))
@@ -69,8 +69,8 @@ func stored(t *testing.T, c *child) int {
 	return n
 }
 
-// cutImport begins an import and kills the program once so many licenses are there. The end
-// of the body is not sent before.
+// cutImport begins an import and kills the program once this many licenses are stored. The end of
+// the body is not sent before.
 func cutImport(t *testing.T, c *child, lines []string, when int) {
 	t.Helper()
 	body, to := io.Pipe()
@@ -87,16 +87,15 @@ func cutImport(t *testing.T, c *child, lines []string, when int) {
 			t.Fatalf("the import ended before the cut: %v", err)
 		}
 	}
-	_ = c.end(syscall.SIGKILL)                 // It ends by the signal, which is an error to Wait.
-	_ = to.CloseWithError(io.ErrUnexpectedEOF) // The client waits for its body.
+	_ = c.end(syscall.SIGKILL)                 // killed, which is an error for Wait
+	_ = to.CloseWithError(io.ErrUnexpectedEOF) // the client waits for its body
 	if err := <-ended; err == nil {
 		t.Error("an import that was cut off was answered")
 	}
 }
 
-// TestKilledImport kills the program while it stores an import, then between two blocks of
-// it. The same file is sent again each time: what is there stays, and what is missing comes,
-// once.
+// TestKilledImport kills the program while it stores an import, then between two blocks of it. The
+// same file is sent again each time: existing licenses stay, and missing ones are created once.
 func TestKilledImport(t *testing.T) {
 	t.Parallel()
 	db := sqldbtest.URL(t)

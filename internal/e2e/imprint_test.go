@@ -7,7 +7,7 @@ import (
 	"claviger/internal/devserver"
 )
 
-// TestImprintPages looks at pages of a marketplace with a colour and contacts of its own.
+// TestImprintPages checks pages of a marketplace with its own colour and contacts.
 func TestImprintPages(t *testing.T) {
 	t.Parallel()
 	b := newBuyer(t, func(c *devserver.Config) {

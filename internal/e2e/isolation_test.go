@@ -7,8 +7,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestHangingPartner: while one partner has more queued than its lane takes, and
-// answers nothing, another gets its events.
+// TestHangingPartner: while one partner does not answer and has more events than its lane holds,
+// another gets its events.
 func TestHangingPartner(t *testing.T) {
 	hanging := newEndpoint(t, func(int64, int) reply { return reply{hold: true} })
 	well := newEndpoint(t, friendly)
@@ -31,8 +31,7 @@ func TestHangingPartner(t *testing.T) {
 	}
 	well.await(t, "both events of each license of the healthy partner", func() bool { return len(well.delivered) == 2*len(keys) })
 
-	// The time that a request may take is over for none: all this happened while
-	// the first of them hung.
+	// No request has timed out: all this happened while the first of them hung.
 	if n := hanging.count(); n.open != n.arrivals {
 		t.Errorf("of %d requests that hang, %d ended before the healthy partner had its events", n.arrivals, n.arrivals-n.open)
 	}
@@ -40,8 +39,7 @@ func TestHangingPartner(t *testing.T) {
 	well.check(t)
 }
 
-// TestFailingLicense: an event that is refused holds up its own license and no
-// other of the same partner.
+// TestFailingLicense: a refused event blocks its own license and no other of the same partner.
 func TestFailingLicense(t *testing.T) {
 	t.Parallel()
 	var poisoned int64 // the first event that comes
@@ -74,7 +72,7 @@ func TestFailingLicense(t *testing.T) {
 	}
 }
 
-// order buys so many licenses at once and returns their keys.
+// order buys a number of licenses in one order and returns their keys.
 func order(t *testing.T, c *child, partner int64, name string, quantity int) (keys []string) {
 	t.Helper()
 	made := read[sale](t, c.operator().must(t, 201, "POST", "/operator/v1/purchases", object{

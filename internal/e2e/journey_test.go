@@ -19,11 +19,11 @@ type buyer struct {
 	*browser.Tab
 	t    *testing.T
 	card devserver.Card
-	mail string // the path of the newest one that newestLink returned
+	mail string // path of the newest link from newestLink
 }
 
-// newBuyer starts the service and a browser; change may alter how the service is started.
-// Pages look the same on either database.
+// newBuyer starts the service and a browser; change may alter the service's configuration. Pages
+// look the same on either database.
 func newBuyer(t *testing.T, change func(*devserver.Config)) *buyer {
 	t.Helper()
 	if sqldbtest.Postgres() {
@@ -41,8 +41,7 @@ func (b *buyer) on(heading string) {
 	}
 }
 
-// arrives checks that the buyer is inside the application, on a machine where it
-// was slow to hear of the license after a page that says so.
+// arrives checks that the buyer is in the application, on slow machines after a waiting page.
 func (b *buyer) arrives() {
 	b.t.Helper()
 	b.Await("#license")
@@ -55,7 +54,7 @@ func (b *buyer) visit(path string) {
 	b.Open(b.card.BaseURL + path)
 }
 
-// linkInMail opens the newest mail and returns the link to the marketplace in it.
+// linkInMail opens the newest email and returns its link to the marketplace.
 func (b *buyer) linkInMail(look string) string {
 	b.t.Helper()
 	b.Open(b.card.MailURL)
@@ -65,8 +64,8 @@ func (b *buyer) linkInMail(look string) string {
 	return b.link()
 }
 
-// newestLink is linkInMail without looking at the pages. It waits for a mail with a link
-// that it has not returned before: links are mailed after the answer to who asked.
+// newestLink is linkInMail without checking the pages. It waits for an email with a link that it
+// has not returned before: links are mailed after the answer.
 func (b *buyer) newestLink() string {
 	b.t.Helper()
 	look := time.NewTicker(10 * time.Millisecond)
@@ -90,7 +89,7 @@ func (b *buyer) newestLink() string {
 	}
 }
 
-// link is the link to the marketplace in the mail that is shown.
+// link returns the link to the marketplace in the shown email.
 func (b *buyer) link() string {
 	b.t.Helper()
 	link := b.findLink()
@@ -100,15 +99,15 @@ func (b *buyer) link() string {
 	return link
 }
 
-// findLink is link, "" for a mail without one.
+// findLink is link, or "" for an email without one.
 func (b *buyer) findLink() string {
 	b.t.Helper()
 	return regexp.MustCompile(regexp.QuoteMeta(b.card.BaseURL) + `/(sign-in/link|portal/invitation|console/invitation)\?token=[0-9a-f]+`).FindString(b.Text("main"))
 }
 
-// TestJourney walks the whole way of a buyer in a real browser: from signing up
-// to being inside the application, then a change of plan, a release, and out.
-// Every page is looked at in light and dark, on a desk and on a phone.
+// TestJourney walks the whole way of a buyer in a real browser: from signing up to the application,
+// then a plan change, a release, and leaving. Every page is checked in light and dark, on desktop
+// and phone.
 func TestJourney(t *testing.T) {
 	t.Parallel()
 	b := newBuyer(t, nil)
@@ -152,7 +151,7 @@ func (b *buyer) buys() {
 	b.pays()
 }
 
-// pays presses Pay on the page that stands in for Stripe's.
+// pays presses Pay on the fake Stripe's page.
 func (b *buyer) pays() {
 	b.t.Helper()
 	if text := b.Text("main"); !strings.Contains(text, "No money moves") {
@@ -161,7 +160,7 @@ func (b *buyer) pays() {
 	b.Press("button[value=pay]")
 }
 
-// signUp makes an account whose address proves itself by a mailed link.
+// signUp creates an account and confirms its address by a mailed link.
 func (b *buyer) signUp(email, password string) {
 	b.t.Helper()
 	b.visit("/sign-up")
@@ -175,7 +174,7 @@ func (b *buyer) signUp(email, password string) {
 	b.Back()
 	b.on("Create an account")
 	b.Forward()
-	b.on("Check your email") // and no question whether to send the form again
+	b.on("Check your email") // without a question to resend the form
 	b.Open(b.linkInMail("05"))
 	b.Look("05-link")
 	b.Press("main form button")
@@ -183,7 +182,7 @@ func (b *buyer) signUp(email, password string) {
 	b.Look("06-no-licenses")
 }
 
-// menuOnAPhone opens the menu of the header, which is one row.
+// menuOnAPhone opens the menu in the header, which is one row.
 func (b *buyer) menuOnAPhone() {
 	b.t.Helper()
 	b.Resize(390)
@@ -198,8 +197,7 @@ func (b *buyer) menuOnAPhone() {
 	b.Resize(browser.Desk)
 }
 
-// returns comes back by the redeem link: whoever consented passes straight
-// through.
+// returns comes back by the redeem link: after a consent the buyer passes straight through.
 func (b *buyer) returns(redeem string) {
 	b.t.Helper()
 	b.Open(redeem)
@@ -242,8 +240,8 @@ func (b *buyer) releases() {
 	b.Look("14-redeem-released")
 }
 
-// startsAtTheApplication connects from the other side, with state, nonce and
-// PKCE; the release took the consent back.
+// startsAtTheApplication connects from the application, with state, nonce and PKCE; the release
+// ended the consent.
 func (b *buyer) startsAtTheApplication() {
 	b.t.Helper()
 	b.Open(b.card.BaseURL + "/dev/partner/")
@@ -256,7 +254,7 @@ func (b *buyer) startsAtTheApplication() {
 	b.arrives() // straight through this time
 }
 
-// leaves looks at the account, takes the data along and deletes it.
+// leaves checks the account, downloads its data and deletes it.
 func (b *buyer) leaves(email string) {
 	b.t.Helper()
 	b.visit("/account")
@@ -283,7 +281,7 @@ func (b *buyer) leaves(email string) {
 	b.Look("20-sign-in")
 }
 
-// sold is a license of the dev partner, bought by its buyer or by somebody else.
+// sold sells a license of the dev partner, to its buyer or to another person.
 func (b *buyer) sold(email, order string) (key, redeem string) {
 	b.t.Helper()
 	market := caller{base: b.card.BaseURL, token: b.card.OperatorToken}
@@ -293,7 +291,7 @@ func (b *buyer) sold(email, order string) (key, redeem string) {
 	return sold.Key, sold.RedeemURL
 }
 
-// TestPagesOfTrouble looks at the pages that nobody hopes to see, and the chooser.
+// TestPagesOfTrouble checks the error pages and the chooser.
 func TestPagesOfTrouble(t *testing.T) {
 	t.Parallel()
 	b := newBuyer(t, nil)

@@ -11,16 +11,15 @@ import (
 	"claviger/internal/e2e/browser"
 )
 
-// raw has a key go down without its character, which follows unless the page prevents it:
-// so it comes from a keyboard.
+// raw presses a key without its character, which follows unless the page prevents it, as with a
+// real keyboard.
 func raw(p *input.DispatchKeyEventParams) {
 	if p.Type == kb.KeyDown {
 		p.Type = kb.KeyRawDown
 	}
 }
 
-// key presses a key as a person does, with what is held down besides, and returns the id of
-// what has the focus then.
+// key presses a key like a person, with modifiers, and returns the id of the focused element.
 func (b *buyer) key(key string, with ...chromedp.Modifier) string {
 	b.t.Helper()
 	b.Do(chromedp.KeyEvent(key, chromedp.KeyModifiers(with...), raw))
@@ -33,8 +32,8 @@ func (b *buyer) helps() bool {
 	return browser.Eval[bool](b.Tab, "document.getElementById('key-help').open")
 }
 
-// TestKeys walks through a list of the console by keys. What is typed into a field, or
-// together with another key, belongs to the browser.
+// TestKeys walks through a list of the console by keys. Keys typed into a field, or with a
+// modifier, belong to the browser.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	b := newOperator(t)
@@ -101,8 +100,8 @@ func (b *buyer) wantEnterOpens(title string) {
 	}
 }
 
-// TestKeyHelp: the help opens by its key and by its link, keeps the other keys to itself,
-// and gives the focus back.
+// TestKeyHelp: the help opens by its key and by its link, captures the other keys, and returns the
+// focus.
 func TestKeyHelp(t *testing.T) {
 	t.Parallel()
 	b := newOperator(t)
@@ -146,7 +145,7 @@ func TestPortalKeys(t *testing.T) {
 		t.Errorf("? leads to %q", at)
 	}
 	b.Click("#key-help a")
-	b.Await("#main:focus") // the browser goes there after the click
+	b.Await("#main:focus") // the browser navigates after the click
 	b.visit(b.path("/deliveries?range=all"))
 	b.Await("main h1")
 	for _, key := range strings.Split("/ j k ?", " ") {

@@ -11,30 +11,28 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// How hard the machine is treated: so often it loses power, under so many
-// clients, after so many purchases of a round were acknowledged.
+// Number of power cuts, of clients, and of acknowledged purchases per round.
 const (
 	powerCuts    = 5
 	clients      = 8
 	acknowledged = 60
 )
 
-// ledger is what the clients know: which orders were acknowledged with which
-// license, and which were sent and never answered.
-type ledger struct {
+// counters is the clients' knowledge: the licenses of acknowledged orders, and orders without an
+// answer.
+type counters struct {
 	sync.Mutex
 	sold map[string]string
 	open []string
 }
 
-// TestPowerCuts kills the program under load, again and again, while orders of one partner
-// are sold in sets: some clients buy one by one, others by batches. Whatever was
-// acknowledged is there afterwards; what was not can be sent again, and makes
-// one license whether it had been written or not.
+// TestPowerCuts kills the program under load, again and again, while orders of one partner are sold
+// in sets: some clients buy single licenses, others batches. Acknowledged orders exist afterwards.
+// The others can be repeated, and make one license whether they had been written or not.
 func TestPowerCuts(t *testing.T) {
 	t.Parallel()
 	db := sqldbtest.URL(t)
-	known := &ledger{sold: map[string]string{}}
+	known := &counters{sold: map[string]string{}}
 	for round := range powerCuts {
 		c := launch(t, "--db", db)
 		buyUntilCut(t, c, known, round)
@@ -68,9 +66,8 @@ func TestPowerCuts(t *testing.T) {
 	}
 }
 
-// buyUntilCut buys with all clients and kills the program when enough was
-// acknowledged, in the middle of everything.
-func buyUntilCut(t *testing.T, c *child, known *ledger, round int) {
+// buyUntilCut buys with all clients and kills the program after enough acknowledgements.
+func buyUntilCut(t *testing.T, c *child, known *counters, round int) {
 	t.Helper()
 	count := 0
 	cut := make(chan struct{})
@@ -112,15 +109,15 @@ func buyUntilCut(t *testing.T, c *child, known *ledger, round int) {
 	case <-ended:
 		t.Error("every client failed before the power was cut")
 	}
-	_ = c.end(syscall.SIGKILL) // It ends by the signal, which is an error to Wait.
+	_ = c.end(syscall.SIGKILL) // killed, which is an error for Wait
 	<-ended
 }
 
-// errWrong is a whole answer that is wrong: no cut makes one.
+// errWrong is a complete but wrong answer, which a cut cannot cause.
 var errWrong = errors.New("wrong answer")
 
-// buyAll buys a license for each order, by a batch if there are several, and returns their
-// keys once that is acknowledged. A batch has its first order twice.
+// buyAll buys a license for each order, in a batch if there are several, and returns their keys
+// when acknowledged. A batch has its first order twice.
 func buyAll(ctx context.Context, c *child, orders []string) ([]string, error) {
 	if len(orders) == 1 {
 		key, err := buy(ctx, c, orders[0])
@@ -155,7 +152,7 @@ func buyAll(ctx context.Context, c *child, orders []string) ([]string, error) {
 	return keys[:len(orders)], nil
 }
 
-// buy buys one license and returns its key once that is acknowledged.
+// buy buys one license and returns its key when acknowledged.
 func buy(ctx context.Context, c *child, order string) (string, error) {
 	a, err := c.operator().call(ctx, "POST", "/operator/v1/purchases", object{
 		"partner_id": c.card.Partner.ID, "tier": 1, "external_id": order, "user": object{"email": c.card.Buyer.Email},
@@ -173,7 +170,7 @@ func buy(ctx context.Context, c *child, order string) (string, error) {
 	return sold.Licenses.Items[0].Key, nil
 }
 
-// allKeys walks the partner's list to its end.
+// allKeys reads the partner's whole list.
 func allKeys(t *testing.T, c *child) map[string]bool {
 	t.Helper()
 	keys := map[string]bool{}
@@ -188,8 +185,8 @@ func allKeys(t *testing.T, c *child) map[string]bool {
 	}
 }
 
-// checkEvents checks that every license has its one event, and that the feed
-// has no gap and nothing twice.
+// checkEvents checks that every license has one event, and that the feed has no gaps and no
+// repeats.
 func checkEvents(t *testing.T, c *child, want int) {
 	t.Helper()
 	seen := map[string]int{}

@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// TestJourneyOfLongNames walks through the pages that show what others named, with
-// names and an address of one long word each: nothing scrolls sideways, on the
-// phone or on the desk.
+// TestJourneyOfLongNames walks through the pages with foreign names, each one a single long word:
+// nothing scrolls sideways, on phone or desktop.
 func TestJourneyOfLongNames(t *testing.T) {
 	t.Parallel()
 	b := newBuyer(t, nil)

@@ -11,30 +11,28 @@ import (
 	"testing"
 )
 
-// market is the marketplace's programs at work: several traders, each with
-// licenses of its own that nobody else touches.
+// market is the marketplace's programs under test: several traders, each with its own licenses.
 type market struct {
 	traders []*trader
 	acked   atomic.Int64 // acts that were acknowledged
-	onAck   func()       // called at each; nil: nothing is
-	onAway  func()       // called when the service says to come back later; likewise
+	onAck   func()       // called at each; nil: none
+	onAway  func()       // called when the service is unavailable; likewise
 }
 
-// trader buys licenses and does to them whatever comes to its mind. What it
-// knows of them it was told by the service.
+// trader buys licenses and changes them at random. It records the service's answers.
 type trader struct {
 	market   *market
 	name     string
 	random   *rand.Rand
 	client   *http.Client
 	orders   int
-	open     []string          // orders that were sent and not answered
-	sold     map[string]string // orders that were acknowledged, with the license's key
+	open     []string          // orders without an answer
+	sold     map[string]string // acknowledged orders, with the license's key
 	licenses []*holding
-	away     []answer // that said to come back later
+	away     []answer // that asked to come back later
 }
 
-// holding is a license as its trader knows it.
+// holding is a trader's view of a license.
 type holding struct {
 	key    string
 	status string
@@ -53,11 +51,10 @@ func newMarket(traders int, seed uint64) *market {
 	return m
 }
 
-// errAway is an answer that says to come back later.
+// errAway is the error for an answer that asks to come back later.
 var errAway = errors.New("the service is away")
 
-// work trades until ctx ends or the service is no longer there. An answer that
-// no trader should get fails the test.
+// work trades until ctx ends or the service is down. An unexpected answer fails the test.
 func (tr *trader) work(ctx context.Context, t *testing.T, c *child) {
 	defer tr.client.CloseIdleConnections()
 	for ctx.Err() == nil {
@@ -67,12 +64,12 @@ func (tr *trader) work(ctx context.Context, t *testing.T, c *child) {
 			return
 		}
 		if err != nil && !errors.Is(err, errAway) {
-			return // The connection broke, or was never made.
+			return // the connection broke, or was never made
 		}
 	}
 }
 
-// unexpected is an answer that no trader should get.
+// unexpected is the error for an answer that no trader should get.
 type unexpected struct {
 	path string
 	answer
@@ -82,8 +79,7 @@ func (u *unexpected) Error() string {
 	return fmt.Sprintf("%s: status %d: %s", u.path, u.status, u.body)
 }
 
-// act does one thing: an order that is not answered yet first, or a new one, or
-// something to a license.
+// act takes one action: first an unanswered order, or else a new one, or a change of a license.
 func (tr *trader) act(ctx context.Context, c *child) error {
 	if len(tr.open) > 0 {
 		return tr.buy(ctx, c, tr.open[0])
@@ -108,7 +104,7 @@ func (tr *trader) act(ctx context.Context, c *child) error {
 	}
 }
 
-// buy orders one license, or asks again what came of the order.
+// buy orders one license, or repeats the order to learn its result.
 func (tr *trader) buy(ctx context.Context, c *child, order string) error {
 	a, err := tr.call(ctx, c, "/operator/v1/purchases", object{
 		"partner_id": c.card.Partner.ID, "tier": 1, "external_id": order, "user": object{"email": c.card.Buyer.Email},
@@ -127,7 +123,7 @@ func (tr *trader) buy(ctx context.Context, c *child, order string) error {
 	return nil
 }
 
-// change does something to a license. A refusal changes nothing.
+// change changes a license. A refusal changes nothing.
 func (tr *trader) change(ctx context.Context, c *child, l *holding, act string, body object) error {
 	sure := l.sure
 	l.sure = false
@@ -172,8 +168,8 @@ func (tr *trader) call(ctx context.Context, c *child, path string, body object) 
 	return a, nil
 }
 
-// trade puts all traders to work, each at the service that at gives it, and
-// returns what waits for their end.
+// trade starts all traders, each at the service from at, and returns a function that waits for
+// their end.
 func (m *market) trade(ctx context.Context, t *testing.T, at func(i int) *child) (wait func()) {
 	var all sync.WaitGroup
 	for i, tr := range m.traders {
@@ -183,7 +179,7 @@ func (m *market) trade(ctx context.Context, t *testing.T, at func(i int) *child)
 	return all.Wait
 }
 
-// settle asks again for every order that was not answered.
+// settle repeats every unanswered order.
 func (m *market) settle(t *testing.T, c *child) {
 	t.Helper()
 	for _, tr := range m.traders {
@@ -195,9 +191,8 @@ func (m *market) settle(t *testing.T, c *child) {
 	}
 }
 
-// check holds what the traders were told against what the service says now:
-// every acknowledged order has its one license, and a license whose last act
-// was acknowledged is as that act left it.
+// check compares the traders' knowledge with the service: every acknowledged order has its one
+// license, and a license has the state of its last acknowledged act.
 func (m *market) check(t *testing.T, c *child) (orders int) {
 	t.Helper()
 	there := map[string]licenseLine{}
@@ -229,7 +224,7 @@ func (m *market) check(t *testing.T, c *child) (orders int) {
 	return orders
 }
 
-// tradeFor trades at these nodes until so many acts are acknowledged.
+// tradeFor trades at these nodes until this many acts are acknowledged.
 func (m *market) tradeFor(t *testing.T, acts int64, nodes ...*child) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

@@ -21,17 +21,16 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestThreeNodes runs three nodes on one database under load. One is killed and
-// one stopped for longer than its leases last, both with requests in flight that
-// the partner has not answered; the third takes over. The stopped one goes on as
-// if nothing had been. Nothing is lost and every license's events are in order.
+// TestThreeNodes runs three nodes on one database under load. One is killed and one is suspended
+// for longer than its leases, both with unanswered requests in flight; the third takes over. Then
+// the suspended one resumes. Nothing is lost, and every license's events are in order.
 func TestThreeNodes(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("an SQLite file has one node")
 	}
 	t.Parallel()
 	db := sqldbtest.URL(t)
-	// In a good mood the nodes' lanes are wide, and much is in flight.
+	// With a friendly partner the nodes' lanes are wide, and much is in flight.
 	var mood atomic.Pointer[func(int64, int) reply]
 	e := newEndpoint(t, func(event int64, nth int) reply { return (*mood.Load())(event, nth) })
 	mood.Store(&friendly)
@@ -48,7 +47,7 @@ func TestThreeNodes(t *testing.T) {
 	mood.Store(&moody)
 	e.openGate()
 	m.tradeFor(t, 100, nodes[2])
-	e.awaitAll(t, nodes[2]) // The time of the two has to run out for that.
+	e.awaitAll(t, nodes[2]) // their leases must expire first
 	signal(t, nodes[1], syscall.SIGCONT)
 	m.tradeFor(t, 100, nodes[1], nodes[2])
 	m.settle(t, nodes[1])
@@ -75,9 +74,8 @@ func TestThreeNodes(t *testing.T) {
 		orders, len(b.feed), n.arrivals, cutOff, n.duplicates)
 }
 
-// loseTwo trades at all nodes until each has requests in flight, stops the second
-// and kills the first in the middle of it. It returns the events whose requests
-// the killed one had in flight.
+// loseTwo trades at all nodes until each has requests in flight, then suspends the second and kills
+// the first. It returns the events that the killed one had in flight.
 func loseTwo(t *testing.T, m *market, e *endpoint, nodes []*child) (held map[int64]bool) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -89,9 +87,9 @@ func loseTwo(t *testing.T, m *market, e *endpoint, nodes []*child) (held map[int
 	ownerFirst(t, e, nodes)
 	before := e.count()
 	signal(t, nodes[1], syscall.SIGSTOP)
-	signal(t, nodes[0], syscall.SIGSTOP) // It opens no more connections while they are looked at.
+	signal(t, nodes[0], syscall.SIGSTOP) // opens no more connections meanwhile
 	own := e.openOf(connectionsOf(t, nodes[0]))
-	_ = nodes[0].end(syscall.SIGKILL) // It ends by the signal, which is an error to Wait.
+	_ = nodes[0].end(syscall.SIGKILL) // killed, which is an error for Wait
 	stop()
 	wait()
 	if len(own) == 0 {
@@ -108,7 +106,7 @@ func loseTwo(t *testing.T, m *market, e *endpoint, nodes []*child) (held map[int
 	return held
 }
 
-// openOf are the requests over connections from these ports that have no answer yet.
+// openOf returns the unanswered requests over connections from these ports.
 func (e *endpoint) openOf(ports map[string]bool) (open []*arrival) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -124,9 +122,9 @@ func (e *endpoint) openOf(ports map[string]bool) (open []*arrival) {
 // open reports whether the request has no answer yet.
 func (a *arrival) open() bool { return a.answered == 0 && a.cut == 0 }
 
-// connectionsOf are the local ports of a node's connections, as the kernel lists them: a
-// line has the address in its second column, with the port behind a colon in hexadecimal,
-// and the inode of the socket in its tenth.
+// connectionsOf returns the local ports of a node's connections, from the kernel's list: a line has
+// the address in its second column, with the port in hexadecimal after a colon, and the inode of
+// the socket in its tenth.
 func connectionsOf(t *testing.T, c *child) map[string]bool {
 	t.Helper()
 	folder := fmt.Sprintf("/proc/%d", c.cmd.Process.Pid)
@@ -139,7 +137,7 @@ func connectionsOf(t *testing.T, c *child) map[string]bool {
 	}
 	sockets := map[string]bool{}
 	for _, file := range open {
-		to, _ := os.Readlink(folder + "/fd/" + file.Name()) // what is closed meanwhile is none
+		to, _ := os.Readlink(folder + "/fd/" + file.Name()) // closed meanwhile: no match
 		sockets[to] = true
 	}
 	table, err := os.ReadFile(folder + "/net/tcp")
@@ -167,8 +165,8 @@ func signal(t *testing.T, c *child, s syscall.Signal) {
 	}
 }
 
-// ownerFirst puts the node first that has requests in flight: it sends for the partner.
-// Which one does may change at any time, since shards are handed to nodes that came later.
+// ownerFirst moves the node with requests in flight to the front: it sends for the partner. The
+// owner may change at any time, because shards are handed to newer nodes.
 func ownerFirst(t *testing.T, e *endpoint, nodes []*child) {
 	t.Helper()
 	e.await(t, "a request in flight", func() bool { return slices.ContainsFunc(e.arrivals, (*arrival).open) })
@@ -179,8 +177,7 @@ func ownerFirst(t *testing.T, e *endpoint, nodes []*child) {
 	nodes[0], nodes[owner] = nodes[owner], nodes[0]
 }
 
-// checkOwners reads from the nodes' own lines that others delivered what the killed one
-// held.
+// checkOwners checks in the nodes' logs that others delivered the events of the killed one.
 func checkOwners(t *testing.T, nodes []*child, held map[int64]bool) {
 	t.Helper()
 	made := make([]map[int64]bool, len(nodes))
@@ -196,7 +193,7 @@ func checkOwners(t *testing.T, nodes []*child, held map[int64]bool) {
 	t.Logf("%d events were in flight on the killed node", len(held))
 }
 
-// delivered reads from the log of a node what it delivered.
+// delivered returns the deliveries in the log of a node.
 func delivered(log string) map[int64]bool {
 	events := map[int64]bool{}
 	for lines := bufio.NewScanner(strings.NewReader(log)); lines.Scan(); {
@@ -205,7 +202,7 @@ func delivered(log string) map[int64]bool {
 			Event   int64  `json:"event_id"`
 			Outcome string `json:"outcome"`
 		}
-		// The last line may be half there.
+		// The last line may be incomplete.
 		if err := json.Unmarshal(lines.Bytes(), &line); err == nil && line.Msg == "webhook attempt" && line.Outcome == "delivered" {
 			events[line.Event] = true
 		}

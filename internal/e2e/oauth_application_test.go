@@ -24,7 +24,7 @@ import (
 	"claviger/internal/wire/wiretest"
 )
 
-// devNode is `claviger dev` in this process; change may alter how it is started.
+// devNode starts `claviger dev` in this process; change may alter its configuration.
 func devNode(t testing.TB, change func(*devserver.Config)) devserver.Card {
 	t.Helper()
 	cfg := devserver.Config{App: app.Defaults(app.Dev)}
@@ -55,7 +55,7 @@ func devNode(t testing.TB, change func(*devserver.Config)) devserver.Card {
 	return e.Card()
 }
 
-// application is a partner's program that connects users, at one node.
+// application is a partner's program that connects users at one node.
 type application struct {
 	testing.TB
 	card     devserver.Card
@@ -63,8 +63,8 @@ type application struct {
 	client   *http.Client
 }
 
-// newApplication is the seeded partner's program. It takes any redirect for an
-// error, and holds every exchange against what the service says of itself.
+// newApplication returns the seeded partner's program. It treats any redirect as an error, and
+// checks every exchange against the service's description.
 func newApplication(t testing.TB, card devserver.Card) *application {
 	t.Helper()
 	p := read[struct {
@@ -76,21 +76,21 @@ func newApplication(t testing.TB, card devserver.Card) *application {
 	return &application{TB: t, card: card, redirect: p.Redirect, client: client}
 }
 
-// in has what fails fail in the test t.
+// in returns the same program for the test t.
 func (a *application) in(t testing.TB) *application {
 	copied := *a
 	copied.TB = t
 	return &copied
 }
 
-// at is the same program that calls another node.
+// at returns the same program for another node.
 func (a *application) at(base string) *application {
 	copied := *a
 	copied.card.BaseURL = base
 	return &copied
 }
 
-// visitor is the seeded buyer, in a browser of their own.
+// visitor returns the seeded buyer in a new browser.
 func (a *application) visitor() *visitor {
 	a.Helper()
 	return newVisitor(a, a.card.BaseURL, a.card.Buyer)
@@ -106,13 +106,13 @@ func (a *application) sells(order string) string {
 	return sold.Licenses.Items[0].Key
 }
 
-// start is the address that the application sends users to; pairs of names and
-// values change the usual parameters, an empty value removes one.
+// start returns the address that the application sends users to. Pairs of names and values change
+// the usual parameters; an empty value removes one.
 func (a *application) start(pairs ...string) string {
 	return a.card.AuthURL + "/openid/authorize?" + a.request(pairs...).Encode()
 }
 
-// request is the parameters of an authorization request.
+// request returns the parameters of an authorization request.
 func (a *application) request(pairs ...string) url.Values {
 	q := url.Values{
 		"response_type": {"code"}, "client_id": {a.card.Partner.ClientID}, "redirect_uri": {a.redirect},
@@ -130,7 +130,7 @@ func altered(q url.Values, pairs []string) url.Values {
 	return q
 }
 
-// code is the code of an answer that has to be a success.
+// code returns the code of a successful answer.
 func (a *application) code(back *url.URL) string {
 	a.Helper()
 	q := back.Query()
@@ -140,7 +140,7 @@ func (a *application) code(back *url.URL) string {
 	return q.Get("code")
 }
 
-// tokens are what an exchange or a refresh gives.
+// tokens is the answer to an exchange or a refresh.
 type tokens struct {
 	Access    string  `json:"access_token"`
 	Refresh   string  `json:"refresh_token"`
@@ -150,13 +150,13 @@ type tokens struct {
 	Error     *string `json:"error"`
 }
 
-// refused is the error of OAuth.
+// refused is an OAuth error.
 type refused struct {
 	Error       string `json:"error"`
 	Description string `json:"error_description"`
 }
 
-// exchangeOf is the body that exchanges a code, altered by pairs as in start.
+// exchangeOf returns the body that exchanges a code, changed by pairs as in start.
 func (a *application) exchangeOf(code string, pairs ...string) url.Values {
 	return altered(url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {a.redirect},
@@ -164,7 +164,7 @@ func (a *application) exchangeOf(code string, pairs ...string) url.Values {
 	}, pairs)
 }
 
-// refreshOf is the body that refreshes.
+// refreshOf returns the body of a refresh.
 func (a *application) refreshOf(token string, pairs ...string) url.Values {
 	return altered(url.Values{
 		"grant_type": {"refresh_token"}, "refresh_token": {token},
@@ -172,8 +172,8 @@ func (a *application) refreshOf(token string, pairs ...string) url.Values {
 	}, pairs)
 }
 
-// ask sends a request of the application's own. A body that is no form goes as
-// JSON; headers are names and values in turn.
+// ask sends a request of the application. A body that is no form is sent as JSON; headers alternate
+// names and values.
 func (a *application) ask(method, path string, body any, headers ...string) answer {
 	a.Helper()
 	got, err := a.call(method, path, body, headers...)
@@ -207,14 +207,14 @@ func (a *application) call(method, path string, body any, headers ...string) (an
 	return answer{resp.StatusCode, resp.Header, got}, err
 }
 
-// encoded is a body as it is sent, and its type.
+// encoded returns a body as sent, and its type.
 func encoded(body any) (kind string, sent []byte, err error) {
 	switch b := body.(type) {
 	case nil:
 		return "", nil, nil
 	case url.Values:
 		return "application/x-www-form-urlencoded", []byte(b.Encode()), nil
-	case []byte: // what calls itself JSON
+	case []byte: // claims to be JSON
 		return "application/json", b, nil
 	default:
 		sent, err = json.Marshal(b)
@@ -222,13 +222,13 @@ func encoded(body any) (kind string, sent []byte, err error) {
 	}
 }
 
-// gets sends a token request that has to succeed.
+// gets sends a token request that must succeed.
 func (a *application) gets(form url.Values) tokens {
 	a.Helper()
 	return a.given(a.ask("POST", "/openid/token/", form))
 }
 
-// given reads an answer that has to be whole.
+// given decodes a complete answer.
 func (a *application) given(got answer) tokens {
 	a.Helper()
 	if got.status != http.StatusOK {
@@ -249,21 +249,21 @@ func (a *application) denied(got answer, status int, code string) {
 	}
 }
 
-// opens is what a token reads of the license, or the status of the refusal.
+// opens returns the license key for a token, or the status of the refusal.
 func (a *application) opens(access string) (key string, status int) {
 	a.Helper()
 	got := a.ask("GET", "/openid/license_key/?access_token="+access, nil)
 	return read[licenseLine](a, got).Key, got.status
 }
 
-// keys are the published keys of the application's node.
+// keys returns the published keys of the application's node.
 func (a *application) keys() jose.JSONWebKeySet {
 	a.Helper()
 	return read[jose.JSONWebKeySet](a, a.ask("GET", "/openid/jwks", nil))
 }
 
-// identity is the claims of an identity token, which the keys have to verify, and
-// the name of the key that signed it.
+// identity verifies an identity token with the keys, and returns its claims and the id of the
+// signing key.
 func (a *application) identity(token string, keys jose.JSONWebKeySet) (claims map[string]any, kid string) {
 	a.Helper()
 	signed, err := jose.ParseSigned(token, []jose.SignatureAlgorithm{jose.RS256, jose.ES256})
@@ -280,7 +280,7 @@ func (a *application) identity(token string, keys jose.JSONWebKeySet) (claims ma
 	return claims, signed.Signatures[0].Header.KeyID
 }
 
-// asObject is a form as the JSON that many programs send instead.
+// asObject returns a form as JSON, which many programs send instead.
 func asObject(form url.Values) object {
 	o := object{}
 	for name := range maps.Keys(form) {
@@ -289,23 +289,23 @@ func asObject(form url.Values) object {
 	return o
 }
 
-// bearer is the header of an access token.
+// bearer returns the header of an access token.
 func bearer(access string) []string { return []string{"Authorization", "Bearer " + access} }
 
-// challengeOf is the S256 challenge of a verifier.
+// challengeOf returns the S256 challenge of a verifier.
 func challengeOf(verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// verifier is one that is as long as PKCE asks.
+// verifier is long enough for PKCE.
 var verifier = strings.Repeat("verifier-", 6)
 
-// number is a claim that is a time or a tier.
+// number returns a claim that is a time or a tier.
 func number(claims map[string]any, name string) int64 {
 	f, _ := claims[name].(float64)
 	return int64(f)
 }
 
-// seconds is a number of seconds as a parameter.
+// seconds formats a number of seconds as a parameter.
 func seconds(n int) string { return strconv.Itoa(n) }

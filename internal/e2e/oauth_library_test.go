@@ -14,15 +14,14 @@ import (
 	"claviger/internal/devserver"
 )
 
-// signsWith sets how the partner's identity tokens are signed, as its developers
-// do.
+// signsWith sets the signing algorithm of the partner's identity tokens, as its developers do.
 func (a *application) signsWith(alg string) {
 	a.Helper()
 	caller{base: a.card.BaseURL, token: a.card.Partner.APIKey}.must(a, 200, "PATCH", "/v2/profile", object{"id_token_alg": alg})
 }
 
-// TestOpenIDLibraries goes the whole way with go-oidc and x/oauth2, which find
-// everything by discovery.
+// TestOpenIDLibraries runs the whole flow with go-oidc and x/oauth2, which find everything by
+// discovery.
 func TestOpenIDLibraries(t *testing.T) {
 	t.Parallel()
 	whole := newApplication(t, devNode(t, nil))
@@ -81,9 +80,8 @@ func TestOpenIDLibraries(t *testing.T) {
 	}
 }
 
-// TestJSONClient is how partners' own programs do it: JSON, at the addresses of the
-// specification, no state and no library, with a redirect URL that has a query of
-// its own. The buyer starts at the marketplace.
+// TestJSONClient connects like partners' own programs: JSON, at the addresses of the specification,
+// without state and library, with a query in the redirect URL. The buyer starts at the marketplace.
 func TestJSONClient(t *testing.T) {
 	t.Parallel()
 	const saved = "http://127.0.0.1:9/back?partner=x"
@@ -111,14 +109,14 @@ func TestJSONClient(t *testing.T) {
 	}
 	a.denied(a.ask("POST", "/openid/token/", exchange), 400, "invalid_grant")
 
-	// One vendor's sample sends a form and says that it is JSON.
+	// One vendor's sample sends a form labelled as JSON.
 	back = v.connects(line.RedeemURL, saved)
 	mislabelled := a.exchangeOf(back.Query().Get("code"))
 	a.given(a.ask("POST", "/openid/token/", mislabelled, "Content-Type", "application/json"))
 }
 
-// TestNoRedirects: no address of the connection answers by a redirect, however its
-// end is written; there are clients that take one for an error.
+// TestNoRedirects: no address of the connection redirects, with or without a trailing slash; some
+// clients treat a redirect as an error.
 func TestNoRedirects(t *testing.T) {
 	t.Parallel()
 	a := newApplication(t, devNode(t, nil))
@@ -161,8 +159,7 @@ func TestNoRedirects(t *testing.T) {
 	}
 }
 
-// TestDiscovery: everything that is discovered exists, and each address of the
-// discovery says the same.
+// TestDiscovery: every discovered address exists, and all discovery documents are equal.
 func TestDiscovery(t *testing.T) {
 	t.Parallel()
 	a := newApplication(t, devNode(t, nil))
@@ -176,7 +173,7 @@ func TestDiscovery(t *testing.T) {
 	if said["issuer"] != a.card.AuthURL {
 		t.Errorf("the issuer is %v, want %s", said["issuer"], a.card.AuthURL)
 	}
-	a.client = http.DefaultClient // The authorization endpoint is a page, which no document describes.
+	a.client = http.DefaultClient // the authorization endpoint is an undescribed page
 	for name, value := range said {
 		if !strings.HasSuffix(name, "_endpoint") && name != "jwks_uri" {
 			continue
@@ -188,8 +185,8 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-// TestStateComesBack: what an application wants back comes back byte for byte, by
-// way of the sign-in and the consent too, however long and strange it is.
+// TestStateComesBack: an application's state comes back byte for byte, also through sign-in and
+// consent, however long and strange it is.
 func TestStateComesBack(t *testing.T) {
 	t.Parallel()
 	a := newApplication(t, devNode(t, nil))

@@ -15,12 +15,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// openidClient is where the program stands that uses the library of that name.
+// openidClient is the folder of the program that uses the library of that name.
 const openidClient = "testdata/openid-client"
 
-// TestOpenIDClient goes the whole way with openid-client, the strictest library
-// there is: discovery, PKCE, state, nonce, the identity token with its signature,
-// userinfo, introspection, refresh and revocation.
+// TestOpenIDClient runs the whole flow with openid-client, the strictest library: discovery, PKCE,
+// state, nonce, the identity token with its signature, userinfo, introspection, refresh and
+// revocation.
 func TestOpenIDClient(t *testing.T) {
 	t.Parallel()
 	folder := nodeProgram(t, openidClient)
@@ -56,8 +56,8 @@ func TestOpenIDClient(t *testing.T) {
 	}
 }
 
-// nodeProgram is a copy of a folder with a program and the libraries that it needs. What
-// npm installs for one state of the lockfile is kept in the user's cache.
+// nodeProgram returns a copy of a folder with a program and its libraries. npm's result for a
+// lockfile is cached in the user's cache.
 func nodeProgram(t *testing.T, from string) string {
 	t.Helper()
 	for _, name := range []string{"node", "npm"} {
@@ -69,7 +69,7 @@ func nodeProgram(t *testing.T, from string) string {
 	if err := os.CopyFS(folder, os.DirFS(from)); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.RemoveAll(filepath.Join(folder, "node_modules")); err != nil { // of who works there
+	if err := os.RemoveAll(filepath.Join(folder, "node_modules")); err != nil { // of a developer who works there
 		t.Fatal(err)
 	}
 	if err := os.Symlink(filepath.Join(installed(t, from), "node_modules"), filepath.Join(folder, "node_modules")); err != nil {
@@ -78,7 +78,7 @@ func nodeProgram(t *testing.T, from string) string {
 	return folder
 }
 
-// installed is the folder where npm has installed what the lockfile of a folder names.
+// installed returns the folder with the libraries of a folder's lockfile.
 func installed(t *testing.T, from string) string {
 	t.Helper()
 	lock, err := os.ReadFile(filepath.Join(from, "package-lock.json"))
@@ -87,7 +87,7 @@ func installed(t *testing.T, from string) string {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		cache = t.TempDir() // as on a machine without a home; npm runs each time
+		cache = t.TempDir() // without a home folder npm runs each time
 	}
 	cache = filepath.Join(cache, "claviger-e2e")
 	sum := sha256.Sum256(lock)
@@ -98,12 +98,12 @@ func installed(t *testing.T, from string) string {
 	if err := os.MkdirAll(cache, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	// Under its name it is whole: it gets that only when npm is through.
+	// The final name means complete: the folder is renamed after npm has finished.
 	fresh, err := os.MkdirTemp(cache, "new-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(fresh) //nolint:errcheck // It is gone from there, or of no use.
+	defer os.RemoveAll(fresh) //nolint:errcheck // already moved, or useless
 	for _, name := range []string{"package.json", "package-lock.json"} {
 		text, err := os.ReadFile(filepath.Join(from, name))
 		if err == nil {
@@ -126,7 +126,7 @@ func installed(t *testing.T, from string) string {
 	return kept
 }
 
-// nodeRun is the program while it runs.
+// nodeRun is the running program.
 type nodeRun struct {
 	*testing.T
 	in  *bufio.Writer
@@ -135,7 +135,7 @@ type nodeRun struct {
 	end func() error
 }
 
-// runNode starts the program and hands it its settings.
+// runNode starts the program and passes its settings.
 func runNode(t *testing.T, folder string, settings object) *nodeRun {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "node", "whole-way.js")
@@ -173,7 +173,7 @@ func (n *nodeRun) tell(line string) {
 	}
 }
 
-// says is the next line of the program, which has to come.
+// says returns the next line of the program.
 func (n *nodeRun) says() string {
 	n.Helper()
 	if !n.out.Scan() {

@@ -16,11 +16,11 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// crowd is how many requests come at once, half of them to each node.
+// crowd is the number of simultaneous requests, half of them to each node.
 const crowd = 50
 
-// TestConnectionOnTwoNodes: buyers, codes, tokens and keys are the same on all
-// nodes of one database, also when everybody comes at once.
+// TestConnectionOnTwoNodes: buyers, codes, tokens and keys are the same on all nodes of one
+// database, also with simultaneous requests.
 func TestConnectionOnTwoNodes(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("an SQLite file has one node")
@@ -51,7 +51,7 @@ func TestConnectionOnTwoNodes(t *testing.T) {
 	if len(before.Key(kid)) != 1 {
 		t.Errorf("the key %s signs, and was not published at the other node before", kid)
 	}
-	third := node() // It has the new key at once, the others within a minute.
+	third := node() // it has the new key immediately, the others within a minute
 	held = third.gets(third.refreshOf(held.Refresh))
 	if _, by := second.identity(held.ID, before); by != kid {
 		t.Errorf("the new node signs with %s, want %s", by, kid)
@@ -64,8 +64,8 @@ func TestConnectionOnTwoNodes(t *testing.T) {
 	}
 }
 
-// oneServes exchanges one code many times at once: one exchange succeeds, and
-// what it gives serves on every node.
+// oneServes exchanges one code many times simultaneously: one exchange succeeds, and its tokens
+// work on every node.
 func oneServes(t *testing.T, nodes []*application, code, license string) tokens {
 	t.Helper()
 	var won []tokens
@@ -89,7 +89,7 @@ func oneServes(t *testing.T, nodes []*application, code, license string) tokens 
 	return won[0]
 }
 
-// allAlike refreshes one token many times at once: all get the same answer.
+// allAlike refreshes one token many times simultaneously: all get the same answer.
 func allAlike(t *testing.T, nodes []*application, held tokens, license string) tokens {
 	t.Helper()
 	answers := atOnce(t, nodes, func(a *application) (answer, error) {
@@ -109,7 +109,7 @@ func allAlike(t *testing.T, nodes []*application, held tokens, license string) t
 	return next
 }
 
-// atOnce sends a request many times at once, to the nodes in turn.
+// atOnce sends a request many times simultaneously, to the nodes in turn.
 func atOnce(t *testing.T, nodes []*application, send func(*application) (answer, error)) []answer {
 	t.Helper()
 	answers := make([]answer, crowd)
@@ -129,7 +129,7 @@ func atOnce(t *testing.T, nodes []*application, send func(*application) (answer,
 	return answers
 }
 
-// rotateNow rotates the keys by the command and returns the one that signs now.
+// rotateNow rotates the keys with the command and returns the active one.
 func rotateNow(t *testing.T, db string) string {
 	t.Helper()
 	path, err := program()

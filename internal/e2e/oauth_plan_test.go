@@ -28,13 +28,13 @@ func TestBasicPlan(t *testing.T) {
 	}
 }
 
-// plan is what a module works with.
+// plan is the context of a module.
 type plan struct {
 	*application
 	license string
 }
 
-// module is one of the plan, by its name there.
+// module is a module of the plan, by its name there.
 type module struct {
 	name string
 	run  func(*plan)
@@ -78,10 +78,10 @@ var planModules = slices.Concat([]module{
 	{"oidcc-ensure-request-with-valid-pkce-succeeds", (*plan).pkce},
 }, ignoredModules())
 
-// unsigned is a request object of the algorithm "none".
+// unsigned is a request object with the algorithm "none".
 const unsigned = "eyJhbGciOiJub25lIn0.eyJyZWRpcmVjdF91cmkiOiJodHRwczovL2Vsc2UuZXhhbXBsZSJ9."
 
-// ignoredModules are those that send something which must not hurt.
+// ignoredModules send parameters that must be harmless.
 func ignoredModules() []module {
 	var list []module
 	for _, m := range []struct {
@@ -114,8 +114,8 @@ func (p *plan) tokensFor(pairs ...string) tokens {
 	return p.gets(p.exchangeOf(p.code(p.visitor().connects(p.start(pairs...), p.redirect))))
 }
 
-// back fails unless an address leads straight back to the application with this
-// error, and nothing that a success has.
+// back fails unless an address redirects straight to the application with this error, and without
+// parameters of a success.
 func (p *plan) back(address, code string) {
 	p.Helper()
 	s := p.visitor().open(address)
@@ -185,7 +185,7 @@ func (p *plan) withoutNonce() {
 	}
 }
 
-// ignored: what we do not serve, or does not matter here, changes nothing.
+// ignored checks that unsupported or irrelevant parameters change nothing.
 func (p *plan) ignored(pairs ...string) {
 	got := p.tokensFor(pairs...)
 	claims, _ := p.identity(got.ID, p.keys())
@@ -229,7 +229,7 @@ func (p *plan) promptNoneInside() {
 	}
 }
 
-// maxAge asks for a sign-in of at most that age, of which the buyer's is none.
+// maxAge requests a sign-in of at most that age; the buyer's is older.
 func (p *plan) maxAge(age int) {
 	began := time.Now().Unix()
 	claims, _ := p.identity(p.tokensFor("max_age", seconds(age)).ID, p.keys())
@@ -237,7 +237,7 @@ func (p *plan) maxAge(age int) {
 		p.Errorf("auth_time is %d, the sign-in was between %d and now", at, began)
 	}
 	if age < 100 {
-		return // An older one than that is only there after a while.
+		return // an older one exists only after a while
 	}
 	v := p.visitor()
 	p.code(v.connects(p.start(), p.redirect))
@@ -277,7 +277,7 @@ func (p *plan) secretInTheBody() {
 	p.gets(p.exchangeOf(code)) // which burned nothing
 }
 
-// idTokenHint says whom the application expects, which is who it is.
+// idTokenHint names the expected user, who is the right one.
 func (p *plan) idTokenHint() {
 	v := p.visitor()
 	got := p.gets(p.exchangeOf(p.code(v.connects(p.start(), p.redirect))))

@@ -23,18 +23,18 @@ import (
 	"claviger/internal/wire"
 )
 
-// witness is a transport that remembers every secret that goes through it, by the
-// name of what carried it. It knows them by these names in queries, forms and JSON;
-// cookies and the Authorization header it knows by themselves.
+// witness is a transport that records every secret passing through it, by the name of its carrier.
+// It finds them by these names in queries, forms and JSON, and in cookies and the Authorization
+// header.
 type witness struct {
 	mu   sync.Mutex
 	seen map[sighting]bool
 }
 
-// sighting is a secret and what carried it.
+// sighting is a secret and its carrier.
 type sighting struct{ kind, value string }
 
-// secretNames is what carries a secret.
+// secretNames are the names of secrets.
 var secretNames = []string{
 	"code", "access_token", "refresh_token", "id_token", "client_secret", "code_verifier", "token",
 	"password", "current_password", "api_key", "webhook_secret", "secret",
@@ -51,7 +51,7 @@ func (w *witness) note(kind, value string) {
 	}
 }
 
-// read looks for secrets in a body or a query.
+// read searches for secrets in a body or a query.
 func (w *witness) read(text string) {
 	for _, m := range jsonMember.FindAllStringSubmatch(text, -1) {
 		w.note(m[1], m[2])
@@ -63,7 +63,7 @@ func (w *witness) read(text string) {
 	}
 }
 
-// RoundTrip sends a request and looks at it and at its answer.
+// RoundTrip sends a request and inspects it and its answer.
 func (w *witness) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.read(r.URL.RawQuery)
 	if _, value, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok {
@@ -100,7 +100,7 @@ func (w *witness) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// journal is a log that many write.
+// journal is a log for concurrent writers.
 type journal struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -119,10 +119,10 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// mailbox is a mail server that takes everything and hands it on.
+// mailbox is a mail server that accepts everything and passes it on.
 type mailbox chan mail.Outgoing
 
-// Send takes a mail.
+// Send receives an email.
 func (b mailbox) Send(ctx context.Context, m mail.Outgoing) (bool, error) {
 	select {
 	case b <- m:
@@ -132,8 +132,7 @@ func (b mailbox) Send(ctx context.Context, m mail.Outgoing) (bool, error) {
 	}
 }
 
-// watched is a whole service with its log, and people and programs that a witness
-// watches.
+// watched is a whole service with its log, and people and programs that a witness observes.
 type watched struct {
 	*application
 	harness *harness
@@ -143,7 +142,7 @@ type watched struct {
 	person *visitor
 }
 
-// Two routes that no service has: one fails, one panics.
+// Two routes only for this test: one fails, one panics.
 var faulty = []wire.Route{
 	wire.Public("POST", "/fails", func(http.ResponseWriter, *http.Request) error { return errors.New("the disk is on fire") }),
 	wire.Public("POST", "/panics", func(http.ResponseWriter, *http.Request) error { panic("a bug") }),
@@ -170,7 +169,7 @@ func newWatched(t *testing.T) *watched {
 	return w
 }
 
-// operates is a request of the operator, which has to succeed.
+// operates sends a request of the operator, which must succeed.
 func (w *watched) operates(method, path string, body any) answer {
 	w.Helper()
 	got := w.ask(method, "/operator/v1"+path, body, bearer(w.card.OperatorToken)...)
@@ -180,8 +179,8 @@ func (w *watched) operates(method, path string, body any) answer {
 	return got
 }
 
-// link is the page of the next mail's link. A mail's text is not stored once it was
-// sent, so it is read where it arrives.
+// link returns the page of the next email's link. The text of a sent email is not stored, so it is
+// read on arrival.
 func (w *watched) link() string {
 	w.Helper()
 	links := regexp.MustCompile(regexp.QuoteMeta(w.card.BaseURL) + `/sign-in/link\?token=\w+`)
@@ -189,14 +188,14 @@ func (w *watched) link() string {
 		if link := links.FindString(m.Text); link != "" {
 			return link
 		}
-		if !strings.Contains(m.Subject, "was changed") { // they are told of each change of a password
+		if !strings.Contains(m.Subject, "was changed") { // every password change is confirmed by email
 			w.Fatalf("no link in the mail: %s", m.Text)
 		}
 	}
 	return ""
 }
 
-// fills sends the form of a page, with what is typed into it.
+// fills sends the form of a page with these values.
 func (w *watched) fills(page string, pairs ...string) sheet {
 	w.Helper()
 	s := w.person.open(page)
@@ -206,9 +205,8 @@ func (w *watched) fills(page string, pairs ...string) sheet {
 	return w.person.post(s.form.action, altered(s.form.fields, pairs))
 }
 
-// TestNoSecretInTheLog: whatever people and programs do here, and however it ends,
-// no password, cookie, link, code, token, key or secret is in a log line or a
-// metric.
+// TestNoSecretInTheLog: no password, cookie, link, code, token, key or secret is in a log line or a
+// metric, whichever requests people and programs make and however they end.
 func TestNoSecretInTheLog(t *testing.T) {
 	t.Parallel()
 	w := newWatched(t)
@@ -247,7 +245,7 @@ func TestNoSecretInTheLog(t *testing.T) {
 	}
 }
 
-// joins makes an account, whose address proves itself by a link.
+// joins creates an account and confirms its address by a link.
 func (w *watched) joins() {
 	w.fills("/sign-up", "email", w.card.Buyer.Email, "password", w.card.Buyer.Password)
 	if s := w.fills(w.link()); !strings.HasSuffix(s.to, "/licenses") {
@@ -255,7 +253,7 @@ func (w *watched) joins() {
 	}
 }
 
-// connectsAndUses goes both ways to the application, and uses all it gets.
+// connectsAndUses connects from both sides, and uses all tokens.
 func (w *watched) connectsAndUses() {
 	sold := read[sale](w, w.operates("POST", "/purchases", object{
 		"partner_id": 1, "tier": 2, "external_id": "order-1", "user": object{"email": w.card.Buyer.Email},
@@ -276,7 +274,7 @@ func (w *watched) connectsAndUses() {
 	w.ask("GET", "/v2/licenses", nil, "X-Licensing-Key", w.card.Partner.APIKey)
 }
 
-// makesMistakes sends secrets where they do not belong, and wrong ones.
+// makesMistakes sends secrets to wrong places, and wrong secrets.
 func (w *watched) makesMistakes() {
 	code := w.code(w.person.connects(w.start(), w.redirect))
 	held := w.gets(w.exchangeOf(w.code(w.person.connects(w.start(), w.redirect))))
@@ -295,7 +293,7 @@ func (w *watched) makesMistakes() {
 	w.person.open("/sign-in/link?token=a-token-that-nobody-sent")
 }
 
-// forgetsThePassword signs out, fails to come in, and comes in by every way.
+// forgetsThePassword signs out, fails to sign in, and signs in by every way.
 func (w *watched) forgetsThePassword() {
 	w.person.post("/sign-out", url.Values{})
 	w.fills("/sign-in", "email", w.card.Buyer.Email, "password", "a wrong password")
@@ -316,8 +314,7 @@ func (w *watched) forgetsThePassword() {
 	}
 }
 
-// meetsBugs sends everything to handlers that fail, and then to the real ones when
-// the database is gone.
+// meetsBugs sends everything to failing handlers, and then to the real ones without a database.
 func (w *watched) meetsBugs() {
 	code := w.code(w.person.connects(w.start(), w.redirect))
 	held := w.gets(w.exchangeOf(code))

@@ -14,23 +14,23 @@ import (
 	"claviger/internal/devserver"
 )
 
-// visitor is a person with a browser that knows no scripts: cookies, links and
-// forms are enough for every page.
+// visitor is a person with a browser without scripts: cookies, links and forms are enough for every
+// page.
 type visitor struct {
 	testing.TB
 	client *http.Client
 	base   string // of the marketplace
 	who    devserver.PersonCard
-	steps  []string // what the person was asked for, in order
+	steps  []string // the questions to the person, in order
 }
 
-// What a person can be asked for.
+// Possible questions to a person.
 const (
 	signsIn  = "sign in"
 	consents = "consent"
 )
 
-// newVisitor is somebody who has never been here.
+// newVisitor returns a person without an earlier visit.
 func newVisitor(t testing.TB, base string, who devserver.PersonCard) *visitor {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -42,22 +42,22 @@ func newVisitor(t testing.TB, base string, who devserver.PersonCard) *visitor {
 	}}
 }
 
-// sheet is what the browser shows, or where it is sent.
+// sheet is the current page of the browser, or a redirect.
 type sheet struct {
 	status int
 	at     *url.URL
-	to     string // where a redirect leads, or a page by itself; "": nowhere
+	to     string // target of a redirect, also an automatic one; "": none
 	body   string
 	form   *form // the first form of its main part; nil: none
 }
 
-// form is a form of a page as it would be sent untouched.
+// form is a form of a page with its initial values.
 type form struct {
 	action string
 	fields url.Values
 }
 
-// open follows a link to where it leads, one step.
+// open follows a link for one step.
 func (v *visitor) open(address string) sheet {
 	v.Helper()
 	return v.send(http.MethodGet, address, nil)
@@ -104,7 +104,7 @@ func (v *visitor) send(method, address string, fields url.Values) sheet {
 	return s
 }
 
-// refreshOf is where a page sends the browser by itself; "" is nowhere.
+// refreshOf returns the target of a page's automatic redirect, or "".
 func (v *visitor) refreshOf(text string) string {
 	v.Helper()
 	doc, err := html.Parse(strings.NewReader(text))
@@ -152,8 +152,8 @@ func attribute(n *html.Node, name string) string {
 	return ""
 }
 
-// connects goes where an application sends its user and does what is asked there,
-// until the way leads back to the application. It returns that last address.
+// connects follows an application's link and answers its pages until it leads back to the
+// application. It returns that last address.
 func (v *visitor) connects(address, back string) *url.URL {
 	v.Helper()
 	v.steps = nil

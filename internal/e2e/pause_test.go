@@ -8,9 +8,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestPausedPartnerIsSentNothing: what happens to the licenses of a paused partner
-// waits without an attempt, also when it is redelivered, while others get their
-// events; when the partner is resumed, all of it arrives.
+// TestPausedPartnerIsSentNothing: events of a paused partner wait without an attempt, also when
+// redelivered, while others get theirs. After the partner is resumed, all of them arrive.
 func TestPausedPartnerIsSentNothing(t *testing.T) {
 	t.Parallel()
 	e, other := newEndpoint(t, friendly), newEndpoint(t, friendly)

@@ -10,7 +10,7 @@ import (
 // pictures names the folder for the pictures of README.md; `make pictures` sets it.
 const pictures = "CLAVIGER_PICTURES"
 
-// steady replaces what differs from run to run: the port, the license key, the client id and times.
+// steady replaces volatile values: the port, the license key, the client id and times.
 const steady = `(() => {
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let n = walk.nextNode(); n; n = walk.nextNode()) {
@@ -22,8 +22,7 @@ const steady = `(() => {
   return true;
 })()`
 
-// TestPictures takes the pictures that README.md shows: the same
-// on every run as long as the pages are the same.
+// TestPictures takes the pictures of README.md: they change only if the pages do.
 func TestPictures(t *testing.T) {
 	dir := os.Getenv(pictures)
 	if dir == "" {

@@ -12,9 +12,9 @@ import (
 	"claviger/internal/devserver"
 )
 
-// TestPortalFailureIsFound: a developer finds on the overview that the endpoint fails and
-// why, has it tried after it was mended, and sees without loading the page again that it
-// is well; and finds on the page of requests why calls were refused.
+// TestPortalFailureIsFound: a developer finds the failing endpoint and the cause on the overview,
+// retries it after the fix, and sees without a reload that it works. The page of requests shows why
+// calls were refused.
 func TestPortalFailureIsFound(t *testing.T) {
 	var status atomic.Int64
 	status.Store(http.StatusUnauthorized)

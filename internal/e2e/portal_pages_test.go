@@ -11,10 +11,9 @@ import (
 	"claviger/internal/portal"
 )
 
-// portalDetails are pages of the portal that are about one thing: they are looked at by
-// following the first link of a list. Every page of the route table without a
-// placeholder is looked at by itself; who adds one with a placeholder adds it here.
-// `make screenshots` takes pictures of all of them, in light and dark, at 1280 and 390
+// portalDetails are pages of the portal about one thing, opened by the first link of a list. Pages
+// of the route table without a placeholder are checked automatically; add one with a placeholder
+// here. `make screenshots` takes pictures of all of them, in light and dark, at 1280 and 390
 // pixels.
 var portalDetails = []struct{ name, list, css string }{
 	{"run", "/simulator", "main tbody a[href*='/simulator/runs/']"},
@@ -39,7 +38,7 @@ func newMember(t *testing.T) *buyer {
 	return b
 }
 
-// signInAs signs in by the form, from wherever the browser is.
+// signInAs signs in by the form, from any page.
 func (b *buyer) signInAs(email, password string) {
 	b.t.Helper()
 	b.visit("/sign-in")
@@ -48,15 +47,15 @@ func (b *buyer) signInAs(email, password string) {
 	b.Press("main form button")
 }
 
-// path is the address of a page of the dev partner's portal.
+// path returns the address of a page of the dev partner's portal.
 func (b *buyer) path(path string) string { return fmt.Sprintf("/portal/%d%s", b.card.Partner.ID, path) }
 
-// TestPortalPages looks at every page of the portal.
+// TestPortalPages checks every page of the portal.
 func TestPortalPages(t *testing.T) {
 	t.Parallel()
 	b := newMember(t)
 	var stops []stop
-	for _, rt := range (&portal.Handler{}).Table() {
+	for _, rt := range (&portal.Handler{Live: &portal.Live{}}).Table() {
 		if rt.Kind != portal.Page || rt.Path == "" || strings.Contains(rt.Path, "{") {
 			continue
 		}
@@ -68,12 +67,11 @@ func TestPortalPages(t *testing.T) {
 	b.walk(stops, b.card.Member.Email, b.card.Member.Password)
 }
 
-// stop is a page to look at: the one at a path or, with css, the one that the first such
-// link there leads to, if there is one.
+// stop is a page to check: the one at a path or, with css, the target of the first such link there,
+// if any.
 type stop struct{ name, path, css string }
 
-// walk looks at pages, some of them in each of several tabs: one after the other they
-// would take longer than all other tests.
+// walk checks pages in several tabs: sequentially they would take longer than all other tests.
 func (b *buyer) walk(stops []stop, email, password string) {
 	b.t.Helper()
 	for part := range slices.Chunk(stops, 30) {
@@ -101,7 +99,7 @@ func (b *buyer) stop(s stop) {
 	b.look(s.name)
 }
 
-// look looks at a page, and takes pictures where the environment asks for them.
+// look checks a page, and takes pictures if Screenshots is set.
 func (b *buyer) look(name string) {
 	b.t.Helper()
 	b.Look(name)

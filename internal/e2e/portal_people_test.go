@@ -10,7 +10,7 @@ import (
 	"claviger/internal/e2e/browser"
 )
 
-// newTeamMember is a browser that the partner's member has signed in with.
+// newTeamMember returns a browser in which the partner's member is signed in.
 func newTeamMember(t *testing.T) *buyer {
 	t.Helper()
 	b := newBuyer(t, nil)
@@ -33,7 +33,7 @@ func (b *buyer) portal(path string) {
 	b.visit(fmt.Sprintf("/portal/%d%s", b.card.Partner.ID, path))
 }
 
-// answers is the status that the API answers to a key.
+// answers returns the API's status for a key.
 func (b *buyer) answers(key string) int {
 	b.t.Helper()
 	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.card.BaseURL+"/v2/profile", http.NoBody)
@@ -49,8 +49,7 @@ func (b *buyer) answers(key string) int {
 	return res.StatusCode
 }
 
-// TestPortalRotation rotates the API key in a browser: both keys work, until the member
-// switches.
+// TestPortalRotation rotates the API key in a browser: both keys work until the member switches.
 func TestPortalRotation(t *testing.T) {
 	t.Parallel()
 	b := newTeamMember(t)
@@ -105,7 +104,7 @@ func TestPortalRotation(t *testing.T) {
 	b.Look("portal-single-key")
 }
 
-// TestPortalInvite invites somebody who makes an account on the way and accepts.
+// TestPortalInvite invites a person, who creates an account on the way and accepts.
 func TestPortalInvite(t *testing.T) {
 	t.Parallel()
 	b := newTeamMember(t)

@@ -6,7 +6,7 @@ import (
 	"claviger/internal/e2e/browser"
 )
 
-// says waits until an element of the page has a text, without loading the page again.
+// says waits until an element of the page has a text, without reloading the page.
 func (b *buyer) says(css, text string) {
 	b.t.Helper()
 	browser.Eval[bool](b.Tab, `new Promise((done) => {

@@ -15,11 +15,12 @@ import (
 
 	"claviger/internal/courier"
 	"claviger/internal/devserver"
+	"claviger/internal/diagnose"
 	"claviger/internal/scenario"
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// samples are the folder of sample applications.
+// samples is the folder of sample applications.
 const samples = "../../sdk/samples"
 
 // commands start the sample application of each language on a port.
@@ -38,7 +39,7 @@ var commands = map[string]func(t *testing.T, port string) []string{
 	},
 }
 
-// sampleApp is a sample application that runs beside a service.
+// sampleApp is a sample application beside a service.
 type sampleApp struct {
 	*testing.T
 	card    devserver.Card
@@ -50,7 +51,7 @@ type sampleApp struct {
 	stop    func()
 }
 
-// newSampleApp starts a service whose partner is the sample application, and that.
+// newSampleApp starts a service and a sample application as its partner.
 func newSampleApp(t *testing.T, language string) *sampleApp {
 	t.Helper()
 	a := &sampleApp{T: t, port: freePort(t), file: filepath.Join(t.TempDir(), "licenses")}
@@ -70,7 +71,7 @@ func newSampleApp(t *testing.T, language string) *sampleApp {
 	return a
 }
 
-// freePort is a port of this machine that nobody listens on.
+// freePort returns a free port of this machine.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -102,7 +103,7 @@ func (a *sampleApp) start() {
 		<-ended
 		a.stop = func() {}
 	}
-	for { // it has no other way to say that it listens
+	for { // it has no other way to report that it listens
 		conn, err := (&net.Dialer{}).DialContext(a.Context(), "tcp", "127.0.0.1:"+a.port)
 		if err == nil {
 			_ = conn.Close()
@@ -155,8 +156,8 @@ func (a *sampleApp) posts(e courier.Event) {
 	}
 }
 
-// TestSampleApplications: each passes claviger check, connects a buyer, and follows what
-// happens to the license, in whatever order it is told.
+// TestSampleApplications: each passes claviger check, connects a buyer, and follows the license's
+// events in any order.
 func TestSampleApplications(t *testing.T) {
 	t.Parallel()
 	if sqldbtest.Postgres() {
@@ -172,8 +173,8 @@ func TestSampleApplications(t *testing.T) {
 	}
 }
 
-// passesCheck runs claviger check, whole connection included: all is right, and there is
-// no warning either. How long answers take depends on the machine.
+// passesCheck runs claviger check with the whole connection: everything passes without a warning.
+// The duration of answers depends on the machine.
 func (a *sampleApp) passesCheck() {
 	a.Helper()
 	path, err := program()
@@ -188,7 +189,7 @@ func (a *sampleApp) passesCheck() {
 	}
 	steps := strings.Split(strings.TrimSpace(string(out)), "\n")[1:]
 	for _, line := range steps {
-		if cells := strings.Split(line, "\t"); cells[0] != string(scenario.Pass) && cells[1] != scenario.Slow {
+		if cells := strings.Split(line, "\t"); cells[0] != string(diagnose.Pass) && cells[1] != scenario.Slow {
 			a.Errorf("claviger check: %s", line)
 		}
 	}
@@ -246,8 +247,8 @@ func (a *sampleApp) followsLicense() {
 	a.posts(newer)
 }
 
-// TestSamplesHaveTheVerifiers: what a sample application verifies webhooks with is what
-// sdk/verify has, line by line.
+// TestSamplesHaveTheVerifiers: the verifiers of the sample applications equal those of sdk/verify,
+// line by line.
 func TestSamplesHaveTheVerifiers(t *testing.T) {
 	for _, c := range []struct{ verifier, from, sample string }{
 		{"go/verify.go", "	key, err := ", "go/main.go"},

@@ -7,9 +7,9 @@ import (
 	"claviger/internal/e2e/browser"
 )
 
-// TestScenario walks through what a developer does before real events come: run every
-// scenario against the sample application and watch the steps, send an event of one's
-// own, and find out why a signature does not verify.
+// TestScenario follows a developer before real events arrive: run every scenario against the sample
+// application and watch the steps, send a custom event, and find out why a signature does not
+// verify.
 func TestScenario(t *testing.T) {
 	t.Parallel()
 	b := newBuyer(t, nil)
@@ -22,7 +22,7 @@ func TestScenario(t *testing.T) {
 	b.on("Every scenario")
 	b.Await("#step-1")
 	b.Click("#step-1 summary")
-	b.Await("#step-39") // it came while the page was open
+	b.Await("#step-39") // it arrived while the page was open
 	b.Await("#over")
 	if !browser.Eval[bool](b.Tab, `document.querySelector('#step-1 details').open`) {
 		t.Error("what was unfolded is folded")

@@ -16,7 +16,7 @@ import (
 	"claviger/internal/e2e/browser"
 )
 
-// withAuthenticator gives the tab a device that makes passkeys and verifies its user.
+// withAuthenticator gives the tab a device that creates passkeys and verifies its user.
 func withAuthenticator(b *buyer) {
 	b.t.Helper()
 	b.Do(chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
@@ -31,7 +31,7 @@ func withAuthenticator(b *buyer) {
 	}))
 }
 
-// givesPassword gives an address and its password.
+// givesPassword enters an address and its password.
 func (b *buyer) givesPassword(email, password string) {
 	b.t.Helper()
 	b.visit("/sign-in")
@@ -51,8 +51,8 @@ func (b *buyer) typeFirstCode() (secret string) {
 	return secret
 }
 
-// mustAddCodes adds one-time codes as an operator who may not use the console before, and
-// goes on to it.
+// mustAddCodes adds one-time codes as an operator who needs them for the console, and continues to
+// it.
 func (b *buyer) mustAddCodes() (secret string) {
 	b.t.Helper()
 	b.visit("/console/")
@@ -64,7 +64,7 @@ func (b *buyer) mustAddCodes() (secret string) {
 	return secret
 }
 
-// signInWithCode signs in with a password and the code after the one that was used last.
+// signInWithCode signs in with a password and the next code after the last used one.
 func (b *buyer) signInWithCode(email, password, secret string) {
 	b.t.Helper()
 	b.givesPassword(email, password)
@@ -74,8 +74,8 @@ func (b *buyer) signInWithCode(email, password, secret string) {
 	b.on("Today")
 }
 
-// TestPasskey: an operator who must have a second factor is led to add a passkey, and
-// signs in with it, in place of the password and beside it.
+// TestPasskey: an operator who must have a second factor is led to add a passkey, and signs in with
+// it, instead of the password and in addition to it.
 func TestPasskey(t *testing.T) {
 	b := newBuyer(t, func(cfg *devserver.Config) { cfg.App.RequireSecondFactor = account.RequireAdmins })
 	b.card.BaseURL = strings.Replace(b.card.BaseURL, "127.0.0.1", "localhost", 1)
@@ -116,8 +116,8 @@ func TestPasskey(t *testing.T) {
 	b.Quiet()
 }
 
-// TestOneTimeCode: a member switches one-time codes on and signs in with one; the same
-// works without scripts, see package signin.
+// TestOneTimeCode: a member turns on one-time codes and signs in with one. Package signin tests the
+// same without scripts.
 func TestOneTimeCode(t *testing.T) {
 	b := newBuyer(t, nil)
 	b.givesPassword(b.card.Member.Email, b.card.Member.Password)

@@ -14,8 +14,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestServeFromNothing is an operator's first minute in an empty folder: the
-// service, a token, a partner.
+// TestServeFromNothing is an operator's first minute in an empty folder: the service, a token, a
+// partner.
 func TestServeFromNothing(t *testing.T) {
 	t.Parallel()
 	path, err := program()
@@ -67,7 +67,7 @@ func TestServeFromNothing(t *testing.T) {
 	}
 }
 
-// awaitServing reads the log up to the line that says where the service is.
+// awaitServing reads the log up to the line with the service's address.
 func awaitServing(t *testing.T, log *bufio.Reader) (base, said string) {
 	t.Helper()
 	var all strings.Builder
@@ -90,8 +90,7 @@ func awaitServing(t *testing.T, log *bufio.Reader) (base, said string) {
 	}
 }
 
-// TestNodesNeedTheKey: a service for others on PostgreSQL does not make up a
-// key of its own.
+// TestNodesNeedTheKey: in production on PostgreSQL the service does not create a key.
 func TestNodesNeedTheKey(t *testing.T) {
 	t.Parallel()
 	if !sqldbtest.Postgres() {

@@ -9,16 +9,15 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// The bounds of a stop and of a request to a partner, as they are documented:
-// 15 s for running requests, then 10 s for what works on its own.
+// Documented limits of a stop and of a request to a partner: 15 s for running requests, then 10 s
+// for background work.
 const (
 	stopBound    = 30 * time.Second
 	requestBound = 10 * time.Second
 )
 
-// TestStopUnderLoad stops the program in order while it sells and the partner
-// does not answer. It ends in time, counts no attempt for what it had to cut off,
-// and the next start delivers it.
+// TestStopUnderLoad stops the program while it sells and the partner does not answer. It ends in
+// time and counts no attempt for requests that it cut off. The next start delivers them.
 func TestStopUnderLoad(t *testing.T) {
 	t.Parallel()
 	db := sqldbtest.URL(t)
@@ -48,8 +47,8 @@ func TestStopUnderLoad(t *testing.T) {
 	t.Logf("%d orders, %d events; %d requests, %d of them cut off, %d duplicates", orders, len(b.feed), n.arrivals, cutOff, n.duplicates)
 }
 
-// stopTrading sells until requests hang at the partner, and sends SIGTERM in the
-// middle of it. It returns when that was, on the endpoint's clock.
+// stopTrading sells until requests hang at the partner, and sends SIGTERM meanwhile. It returns
+// that time on the endpoint's clock.
 func stopTrading(t *testing.T, m *market, e *endpoint, c *child) (stopped int64) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
@@ -76,8 +75,8 @@ func stopTrading(t *testing.T, m *market, e *endpoint, c *child) (stopped int64)
 	return stopped
 }
 
-// checkNotCounted: what the stop cut off is not on record, unless the request had
-// its whole time, and came again with the same number.
+// checkNotCounted: a request that the stop cut off is not recorded, unless it had its whole time,
+// and was repeated with the same number.
 func checkNotCounted(t *testing.T, b *books, stopped int64) {
 	t.Helper()
 	cut := 0
@@ -103,7 +102,7 @@ func checkNotCounted(t *testing.T, b *books, stopped int64) {
 	}
 }
 
-// timedOut is whether an attempt is on record as one that got no answer in time.
+// timedOut reports whether an attempt is recorded as a timeout.
 func (b *books) timedOut(a *arrival) bool {
 	for _, r := range b.records[a.license] {
 		if r.header("X-Licensing-Signature") == a.signature {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// story is the course of one partner's dealings, told by chapters in order.
+// story is the history of one partner, told in chapters.
 type story struct {
 	*testing.T
 	operator caller
@@ -16,7 +16,7 @@ type story struct {
 	id       int64 // of the partner
 	keys     []string
 	refund   int64
-	told     []string // kinds of events so far, as the partner must see them
+	told     []string // expected kinds of events so far, in the partner's view
 }
 
 // TestPartnersStory walks an operator and a partner through a license's life.
@@ -136,7 +136,7 @@ func (s *story) buyersBankTakesTheMoneyBack() {
 }
 
 func (s *story) operatorRefundsAndThinksBetter() {
-	// The newest purchase of the chain goes first, then what is left.
+	// The newest purchase of the chain is refunded first, then the rest.
 	s.operator.must(s, 201, "POST", "/operator/v1/refunds", object{"partner_id": s.id, "purchase_external_id": "order-2", "external_id": "refund-1"})
 	s.is(s.keys[0], "active", 1)
 	a := s.operator.must(s, 201, "POST", "/operator/v1/refunds", object{"license_key": s.keys[0], "external_id": "refund-2", "reason": "did not like it"})
@@ -256,7 +256,7 @@ func (s *story) operatorLooksBack() {
 	s.operator.must(s, 200, "GET", "/operator/v1/stats", nil)
 }
 
-// is checks what the partner sees of a license.
+// is checks the partner's view of a license.
 func (s *story) is(key, status string, tier int) {
 	s.Helper()
 	l := read[licenseLine](s, s.partner.must(s, 200, "GET", "/v2/licenses/"+key, nil))
@@ -265,7 +265,7 @@ func (s *story) is(key, status string, tier int) {
 	}
 }
 
-// refused checks that the operator's request is refused with that code.
+// refused checks that the operator's request is refused with this code.
 func (s *story) refused(status int, code, method, path string, body any) {
 	s.Helper()
 	s.refusedBy(s.operator, status, code, method, path, body)
@@ -279,7 +279,7 @@ func (s *story) refusedBy(c caller, status int, code, method, path string, body 
 	}
 }
 
-// kinds is what events say in short: kind and tier.
+// kinds summarizes events: kind and tier.
 func kinds(events []eventLine) []string {
 	var said []string
 	for _, e := range events {

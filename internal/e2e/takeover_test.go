@@ -7,9 +7,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestOneTakesTheOthersPlace runs two processes on one SQLite file, as when a new one
-// is started before the old one has ended: one of them sends, until it ends. Every
-// event arrives once and in order.
+// TestOneTakesTheOthersPlace runs two processes on one SQLite file, as when a new one starts before
+// the old one has ended. One of them sends until it ends. Every event arrives once and in order.
 func TestOneTakesTheOthersPlace(t *testing.T) {
 	if sqldbtest.Postgres() {
 		t.Skip("nodes on PostgreSQL share the work")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// record is one attempt as the partner API shows it.
+// record is an attempt as the partner API shows it.
 type record struct {
 	Event   string `json:"event"`
 	Key     string `json:"license_key"`
@@ -21,7 +21,7 @@ type record struct {
 	Success bool   `json:"success"`
 }
 
-// header is one of the recorded headers.
+// header returns one of the recorded headers.
 func (r record) header(name string) string {
 	for line := range strings.Lines(r.Header) {
 		if n, value, _ := strings.Cut(strings.TrimSpace(line), ": "); strings.EqualFold(n, name) {
@@ -31,18 +31,17 @@ func (r record) header(name string) string {
 	return ""
 }
 
-// books is all that is known at the end: what happened, what the partner was
-// told of it, and what the service has on record.
+// books has the final state: the events, the partner's requests, and the service's records.
 type books struct {
 	t        *testing.T
 	feed     []eventLine
 	licenses map[string][]eventLine // in the feed's order
-	arrivals map[int64][]*arrival   // by event, as they came
+	arrivals map[int64][]*arrival   // by event, in order of arrival
 	endpoint *endpoint
 	records  map[string][]record // by license, oldest first
 }
 
-// feedOf reads the operator's feed to its end.
+// feedOf reads the operator's whole feed.
 func feedOf(t *testing.T, c *child) []eventLine {
 	t.Helper()
 	var all []eventLine
@@ -55,7 +54,7 @@ func feedOf(t *testing.T, c *child) []eventLine {
 	}
 }
 
-// openBooks reads everything once nothing is under way any more.
+// openBooks reads everything when no delivery is running.
 func openBooks(t *testing.T, c *child, e *endpoint) *books {
 	t.Helper()
 	b := &books{
@@ -81,8 +80,8 @@ func openBooks(t *testing.T, c *child, e *endpoint) *books {
 	return b
 }
 
-// checkTold: every event was delivered, nothing else was sent, every signature
-// held, and an event's requests all had the same id and the same bytes.
+// checkTold: every event was delivered, nothing else was sent, every signature was valid, and all
+// requests of an event had the same id and bytes.
 func (b *books) checkTold() {
 	b.t.Helper()
 	b.endpoint.check(b.t)
@@ -114,15 +113,15 @@ func (b *books) checkTold() {
 	}
 }
 
-// checkOrder: an event of a license is first sent when the one before it was
-// delivered, and none comes once a later one did.
+// checkOrder: an event of a license is first sent after the one before it was delivered, and never
+// after a later one.
 func (b *books) checkOrder() {
 	b.t.Helper()
 	for key, events := range b.licenses {
 		for i := 1; i < len(events); i++ {
 			before, this := b.arrivals[events[i-1].ID], b.arrivals[events[i].ID]
 			if len(before) == 0 || len(this) == 0 {
-				continue // lost, which is told elsewhere
+				continue // lost, which another check reports
 			}
 			from := this[0].came
 			if told := b.endpoint.delivered[events[i-1].ID]; told == 0 || told > from {
@@ -135,12 +134,10 @@ func (b *books) checkOrder() {
 	}
 }
 
-// checkRecords: every attempt on record is one that the partner saw, with the
-// bytes and the answer that it remembers, and each event has a success on
-// record. What came and is not on record was cut off, and it returns how often that
-// was. With one node at a time an event comes again after its success only where
-// that was cut off, its success is on record once, and its attempts are numbered
-// in a row.
+// checkRecords: every recorded attempt was seen by the partner, with the same bytes and answer, and
+// each event has a recorded success. It returns the number of unrecorded requests, which were cut
+// off. With one node at a time an event is repeated after its success only if that was cut off, its
+// success is recorded once, and its attempts are numbered without gaps.
 func (b *books) checkRecords(oneNode bool) (unrecorded int) {
 	b.t.Helper()
 	recorded := map[int64]map[string]bool{} // signatures by event
@@ -173,14 +170,15 @@ func (b *books) checkRecords(oneNode bool) (unrecorded int) {
 			}
 		}
 		lost := len(attempts) - len(recorded[id])
-		if unrecorded += lost; oneNode && successes-1 > lost {
+		unrecorded += lost
+		if oneNode && successes-1 > lost {
 			b.t.Errorf("event %d was delivered %d times although only %d attempts were cut off", id, successes, lost)
 		}
 	}
 	return unrecorded
 }
 
-// seen finds the request that a record tells of.
+// seen finds the request of a record.
 func (b *books) seen(key string, r record) *arrival {
 	b.t.Helper()
 	for _, v := range b.licenses[key] {
@@ -191,7 +189,7 @@ func (b *books) seen(key string, r record) *arrival {
 			same := a.body == r.Body && r.Key == key && r.Event == v.Kind && r.URL == b.endpoint.URL
 			switch answered := r.Status == a.reply.status && r.Answer == a.reply.body && r.Success == a.reply.delivered(); {
 			case r.Status == 0 && same && !r.Success && r.Answer != "":
-				return a // The connection broke before the answer was there.
+				return a // the connection broke before the answer
 			case same && answered && a.answered != 0:
 				return a
 			}
@@ -204,7 +202,7 @@ func (b *books) seen(key string, r record) *arrival {
 func (b *books) checkSuccess(v eventLine, list []record, once bool) {
 	b.t.Helper()
 	if len(b.arrivals[v.ID]) == 0 {
-		return // lost, which is told elsewhere
+		return // lost, which another check reports
 	}
 	successes := 0
 	for _, r := range list {
@@ -217,8 +215,8 @@ func (b *books) checkSuccess(v eventLine, list []record, once bool) {
 	}
 }
 
-// checkPicture: a partner that writes down what each event says, as they come,
-// ends with the licenses as they are.
+// checkPicture: a partner that applies each event in order of arrival ends with the actual
+// licenses.
 func (b *books) checkPicture(c *child) {
 	b.t.Helper()
 	picture := map[string]string{}

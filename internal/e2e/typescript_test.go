@@ -11,15 +11,15 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestTypeScriptClient builds the client in TypeScript, has the compiler check what its
-// types refuse, and runs its own tests, also against a service.
+// TestTypeScriptClient builds the TypeScript client, checks with the compiler which types are
+// refused, and runs its own tests, also against a service.
 func TestTypeScriptClient(t *testing.T) {
 	t.Parallel()
 	if sqldbtest.Postgres() {
 		t.Skip("the client is the same on either database")
 	}
 	folder := nodeProgram(t, "../../sdk/typescript")
-	// The build takes the verifier from its own folder.
+	// The build copies the verifier from its own folder.
 	beside := filepath.Join(filepath.Dir(folder), "verify", "js")
 	if err := os.CopyFS(beside, os.DirFS("../../sdk/verify/js")); err != nil {
 		t.Fatal(err)

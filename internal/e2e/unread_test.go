@@ -24,8 +24,8 @@ func (h *harness) seller(t *testing.T, name string) seller {
 	return s
 }
 
-// askWithoutReading asks for a page over a connection of its own and reads the
-// status of the answer, and nothing else of it until the test ends.
+// askWithoutReading requests a page over a new connection and reads only the status of the answer
+// until the test ends.
 func (h *harness) askWithoutReading(t *testing.T, path, key string) (int, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(t.Context(), "tcp", h.Addr())
@@ -47,8 +47,8 @@ func (h *harness) askWithoutReading(t *testing.T, path, key string) (int, error)
 	return status, err
 }
 
-// TestUnreadAnswersOfOnePartner: a partner asks for its largest page again and again
-// and reads none. It gets so many, then it is told to wait; another is served.
+// TestUnreadAnswersOfOnePartner: a partner requests its largest page again and again and reads
+// none. After some answers it is told to wait; another partner is served.
 func TestUnreadAnswersOfOnePartner(t *testing.T) {
 	h := start(t, nil)
 	slow, other := h.seller(t, "slow"), h.seller(t, "other")
@@ -65,7 +65,7 @@ func TestUnreadAnswersOfOnePartner(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	const asked = 30 // of more than 3 MiB each; a partner alone may hold 16 MiB
+	const asked = 30 // of more than 3 MiB each; a single partner may hold 16 MiB
 	statuses := make(chan int, asked)
 	for range asked {
 		go func() {

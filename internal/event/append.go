@@ -8,8 +8,8 @@ import (
 	"claviger/internal/webhook"
 )
 
-// Draft is an event to append. The caller holds the lock of the partner's ledger,
-// which gives the ordinal.
+// Draft is an event to append. The caller holds the lock of the partner's counters, which provides
+// the ordinal.
 type Draft struct {
 	Event
 	Ord      int64
@@ -17,24 +17,25 @@ type Draft struct {
 	PlanName string // of the tier's plan, for the webhook; "" if the tier is no longer sold
 }
 
-// NextIDs draws ids for so many events.
+// NextIDs allocates n event ids.
 func NextIDs(tx *sqldb.Tx, n int) *sqldb.Result[int64] {
 	return sqldb.NextOrderedIDs(tx, "event_ids", n)
 }
 
-// Append queues events of one partner, their deliveries and, when a license's status
-// changed, the move of the license's earlier events to that status. The ids must come
-// from NextIDs, under the partner's lock: Feed relies on that.
+// Append queues events of one partner and their deliveries. If a license's status changed, it also
+// moves the license's earlier events to that status. The ids must come from NextIDs, under the
+// partner's lock: Feed relies on that.
 func (l *Log) Append(tx *sqldb.Tx, drafts ...Draft) {
 	l.outbox().Enqueue(tx, appendRows(tx, drafts)...)
 }
 
-// AppendUndelivered is Append for events that partners are not told of by a webhook.
+// AppendUndelivered does the same as Append, without webhooks.
 func (l *Log) AppendUndelivered(tx *sqldb.Tx, drafts ...Draft) { appendRows(tx, drafts) }
 
-// appendRows queues events and returns what partners are told of them.
+// appendRows queues events and returns their notices for partners.
 func appendRows(tx *sqldb.Tx, drafts []Draft) []webhook.Notice {
-	rows, notices := make([][]any, len(drafts)), make([]webhook.Notice, len(drafts))
+	rows := make([][]any, len(drafts))
+	notices := make([]webhook.Notice, len(drafts))
 	blocks := map[block]int64{}
 	for i, d := range drafts {
 		now := d.Kind.Status()
@@ -49,20 +50,23 @@ func appendRows(tx *sqldb.Tx, drafts []Draft) []webhook.Notice {
 		notices[i] = webhook.Notice{
 			EventID: d.ID, PartnerID: d.PartnerID, LicenseID: d.LicenseID, LicenseKey: d.LicenseKey, Kind: int(d.Kind),
 			Event: d.Kind.String(), Status: now.String(), Tier: d.Tier, PreviousTier: d.PreviousTier,
-			Reason: string(d.Reason), Sentence: d.sentence(), PlanName: d.PlanName, At: d.At, CreatedAt: d.CreatedAt, First: d.Was == 0,
+			Reason: string(d.Reason), Sentence: d.sentence(), PlanName: d.PlanName, At: d.At,
+			CreatedAt: d.CreatedAt, First: d.Was == 0,
 		}
 	}
 	tx.Insert("events", []string{
-		"id", "partner_id", "ord", "license_id", "license_key", "kind", "tier", "previous_tier", "reason", "event_ms", "status", "created_at",
+		"id", "partner_id", "ord", "license_id", "license_key", "kind", "tier", "previous_tier", "reason",
+		"event_ms", "status", "created_at",
 	}, rows)
 	for b, n := range blocks {
 		tx.Queue(`INSERT INTO event_blocks (partner_id, status, block, n) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (partner_id, status, block) DO UPDATE SET n = event_blocks.n + excluded.n`, b.partnerID, int(b.status), b.number, n)
+			ON CONFLICT (partner_id, status, block) DO UPDATE SET n = event_blocks.n + excluded.n`, b.partnerID,
+			int(b.status), b.number, n)
 	}
 	return notices
 }
 
-// sentence is the reason of the event in words.
+// sentence returns the reason of the event as a sentence.
 func (d Draft) sentence() string {
 	if d.Was == 0 && d.Reason == Operator {
 		return ImportedSentence
@@ -70,14 +74,14 @@ func (d Draft) sentence() string {
 	return d.Reason.Sentence()
 }
 
-// block is where events of a status are counted.
+// block identifies a counter of events with a status.
 type block struct {
 	partnerID int64
 	status    Status
 	number    int64
 }
 
-// outbox is where deliveries go; a nil Log has none of its own.
+// outbox returns the outbox for deliveries; a nil Log has none.
 func (l *Log) outbox() *webhook.Outbox {
 	if l == nil {
 		return nil
@@ -85,8 +89,8 @@ func (l *Log) outbox() *webhook.Outbox {
 	return l.Outbox
 }
 
-// updateStatus moves a license's events to its new status, so that a list by status
-// finds them by index: the counts of their blocks first, then the rows.
+// updateStatus moves a license's events to its new status, so that a list by status finds them by
+// index: first the counts of their blocks, then the rows.
 func updateStatus(tx *sqldb.Tx, licenseID int64, was, now Status) {
 	const move = `INSERT INTO event_blocks (partner_id, status, block, n)
 		SELECT partner_id, CAST($2 AS bigint), (ord - 1) / $4, CAST($3 AS bigint) * count(*) FROM events
@@ -97,5 +101,5 @@ func updateStatus(tx *sqldb.Tx, licenseID int64, was, now Status) {
 	tx.Queue(`UPDATE events SET status = $2 WHERE license_id = $1`, licenseID, int(now))
 }
 
-// Millis cuts a time to what event timestamps carry.
+// Millis truncates a time to the precision of event timestamps.
 func Millis(t time.Time) time.Time { return t.Truncate(time.Millisecond) }

@@ -9,12 +9,11 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// block is how many events of a status are counted in a block of ordinals.
+// block is the number of events with a status in a block of ordinals.
 type block struct{ Status, Index, N int64 }
 
-// TestBlocksAreThoseOfThePages changes licenses whose events lie on both sides of
-// the border between two blocks: the stored counts are those that package paging
-// divides the ordinals into.
+// TestBlocksAreThoseOfThePages changes licenses with events on both sides of the border between two
+// blocks: the stored counts match the blocks of package paging.
 func TestBlocksAreThoseOfThePages(t *testing.T) {
 	m := open(t)
 	p := m.partner()

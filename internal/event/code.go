@@ -1,6 +1,6 @@
 package event
 
-// The codes of this package's faults. Programs depend on them: they never change.
+// Codes of this package's faults. Programs depend on them, so they never change.
 const (
 	CodeUnknownEvent = "unknown_event"
 )

@@ -12,10 +12,10 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// Status is the status of a license. An event's kind fixes it.
+// Status is the status of a license. It follows from an event's kind.
 type Status int
 
-// The three statuses; the zero value stands for none.
+// Statuses; the zero value means none.
 const (
 	Inactive Status = iota + 1
 	Active
@@ -35,7 +35,7 @@ func (s Status) String() string {
 	}
 }
 
-// ParseStatus reads a status from a query; "" is none.
+// ParseStatus parses a status from a query; "" is none.
 func ParseStatus(s string) (Status, error) {
 	for _, known := range []Status{0, Inactive, Active, Deactivated} {
 		if s == known.String() {
@@ -45,10 +45,10 @@ func ParseStatus(s string) (Status, error) {
 	return 0, fault.Parameter("status", "must be inactive, active or deactivated.")
 }
 
-// Kind is what happened. Its numbers are those of the status that it leads to.
+// Kind is the kind of an event. Its numbers are those of the resulting status.
 type Kind int
 
-// The three kinds.
+// Kinds.
 const (
 	Purchase   = Kind(Inactive)
 	Activate   = Kind(Active)
@@ -68,10 +68,10 @@ func (k Kind) String() string {
 	}
 }
 
-// Status is the status of the license after an event of this kind.
+// Status returns the status of the license after an event of this kind.
 func (k Kind) Status() Status { return Status(k) }
 
-// ParseKind reads a kind from a query; "" is none.
+// ParseKind parses a kind from a query; "" is none.
 func ParseKind(s string) (Kind, error) {
 	for _, known := range []Kind{0, Purchase, Activate, Deactivate} {
 		if s == known.String() {
@@ -81,10 +81,10 @@ func ParseKind(s string) (Kind, error) {
 	return 0, fault.Parameter("event", "must be purchase, activate or deactivate.")
 }
 
-// Reason is why an event happened.
+// Reason is the reason of an event.
 type Reason string
 
-// The reasons. Partners see them; the list only grows.
+// Reasons. Partners see them; the list only grows.
 const (
 	Purchased      Reason = "purchased"
 	Redeemed       Reason = "redeemed"
@@ -100,8 +100,8 @@ const (
 	Operator       Reason = "operator"
 )
 
-// sentences are what partners read as the reason. They are fixed, so that nothing
-// about a buyer and none of an operator's notes can reach partners.
+// sentences are the reasons as partners read them. They are fixed, so that nothing about a buyer
+// and none of an operator's notes can reach partners.
 var sentences = map[Reason]string{
 	Purchased:      "The license was purchased.",
 	Redeemed:       "The buyer activated the license.",
@@ -120,11 +120,10 @@ var sentences = map[Reason]string{
 // Sentence returns the reason as a sentence.
 func (r Reason) Sentence() string { return sentences[r] }
 
-// ImportedSentence is the reason of an event by which a license was brought in.
+// ImportedSentence is the reason of the event of an import.
 const ImportedSentence = "The marketplace brought the license in from elsewhere."
 
-// Event is a full snapshot of what a license became: a partner's handler is one
-// upsert.
+// Event is a full snapshot of a license's new state, so that a partner's handler is one upsert.
 type Event struct {
 	ID           int64
 	PartnerID    int64
@@ -136,12 +135,11 @@ type Event struct {
 	Reason       Reason
 	At           time.Time // milliseconds; rises strictly per license
 	CreatedAt    time.Time
-	Responses    []history.Response // the newest ten, newest first, where a list embeds them
+	Responses    []history.Response // the newest ten, newest first, if a list embeds them
 }
 
-// Imported reports whether the event is the one by which a license that was made at that
-// time was brought in: a license that is sold begins with a purchase, and its later events
-// have later times.
+// Imported reports whether the event is the import of a license that was made at that time. A sold
+// license begins with a purchase, and its later events have later times.
 func (e Event) Imported(made time.Time) bool {
 	return e.Reason == Operator && e.At.Equal(Millis(made))
 }

@@ -9,8 +9,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestKindsHaveAnIndex: SQLite reads the events of a kind by their partial index, which
-// leaves out the kind that every license begins with, by its number.
+// TestKindsHaveAnIndex checks that SQLite reads the events of a kind by their partial index. The
+// index leaves out the first kind of every license, by its number.
 func TestKindsHaveAnIndex(t *testing.T) {
 	if sqldbtest.Postgres() {
 		t.Skip("the plan of an empty table says nothing on PostgreSQL")

@@ -22,7 +22,7 @@ type Log struct {
 
 // Filter narrows a list of events; the zero value lists all.
 type Filter struct {
-	Status Status // the present status of the event's license
+	Status Status // the current status of the event's license
 	Kind   Kind
 	After  int64 // only events with a higher id
 }
@@ -30,16 +30,26 @@ type Filter struct {
 // List is one page of events.
 type List struct {
 	Events []Event
-	Total  int64 // -1 when a filter makes it unknown
-	More   bool  // whether a next page exists
+	Total  int64 // -1 if a filter makes it unknown
+	More   bool  // whether a next page exists, if Total is unknown
 }
 
 const columns = `id, partner_id, license_id, license_key, kind, tier, previous_tier, reason, event_ms, created_at`
 
 func scan(r *sqldb.Row, e *Event) error {
 	var ms int64
-	err := r.Scan(&e.ID, &e.PartnerID, &e.LicenseID, &e.LicenseKey, (*int)(&e.Kind), &e.Tier, &e.PreviousTier, (*string)(&e.Reason),
-		&ms, &e.CreatedAt)
+	err := r.Scan(
+		&e.ID,
+		&e.PartnerID,
+		&e.LicenseID,
+		&e.LicenseKey,
+		(*int)(&e.Kind),
+		&e.Tier,
+		&e.PreviousTier,
+		(*string)(&e.Reason),
+		&ms,
+		&e.CreatedAt,
+	)
 	e.At = time.UnixMilli(ms).UTC()
 	return err
 }
@@ -66,7 +76,8 @@ func (l *Log) OfLicense(ctx context.Context, licenseID int64, f Filter, p paging
 		total := sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT count(*) FROM events WHERE `+where,
 			licenseID, max(f.After, 0), int(f.Kind))
 		events, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM events WHERE `+where+`
-			ORDER BY id `+direction(p)+` LIMIT $4 OFFSET $5`, licenseID, max(f.After, 0), int(f.Kind), p.Limit, p.Offset())
+			ORDER BY id `+direction(p)+` LIMIT $4 OFFSET $5`, licenseID, max(f.After, 0), int(f.Kind), p.Limit,
+			p.Offset())
 		if err != nil {
 			return List{}, err
 		}
@@ -79,18 +90,19 @@ func (l *Log) OfLicense(ctx context.Context, licenseID int64, f Filter, p paging
 	})
 }
 
-// LastActivation returns the latest event that made a license usable for its buyer: its
-// activation, or that it was brought in. ID 0: there is none.
+// LastActivation returns the latest event that made a license usable for its buyer: its activation
+// or its import. ID 0: there is none.
 func LastActivation(ctx context.Context, r sqldb.Reader, licenseID int64) (Event, error) {
 	e, err := sqldb.One(ctx, r, scan, `SELECT `+columns+` FROM events
-		WHERE license_id = $1 AND reason IN ($2, $3) ORDER BY id DESC LIMIT 1`, licenseID, string(Redeemed), string(Operator))
+		WHERE license_id = $1 AND reason IN ($2, $3) ORDER BY id DESC
+		LIMIT 1`, licenseID, string(Redeemed), string(Operator))
 	if err != nil && !errors.Is(err, sqldb.ErrNone) {
 		return Event{}, fmt.Errorf("read the last activation of a license: %w", err)
 	}
 	return e, nil
 }
 
-// LatestReasons returns why the latest event of each of those licenses happened, by license.
+// LatestReasons returns the reason of the latest event of each license, by license.
 func LatestReasons(ctx context.Context, r sqldb.Reader, licenseIDs []int64) (map[int64]Reason, error) {
 	list, err := sqldb.All(ctx, r, scan, `SELECT `+columns+` FROM events
 		WHERE id IN (SELECT max(id) FROM events WHERE license_id = ANY($1) GROUP BY license_id)`, licenseIDs)
@@ -104,7 +116,7 @@ func LatestReasons(ctx context.Context, r sqldb.Reader, licenseIDs []int64) (map
 	return reasons, nil
 }
 
-// list runs read in one snapshot and adds the responses: two queries in all.
+// list runs read in one snapshot and adds the responses: two queries in total.
 func (l *Log) list(ctx context.Context, read func(*sqldb.Tx) (List, error)) (List, error) {
 	var list List
 	err := l.DB.Read(ctx, func(tx *sqldb.Tx) error {
@@ -128,8 +140,8 @@ func (l *Log) list(ctx context.Context, read func(*sqldb.Tx) (List, error)) (Lis
 	return list, nil
 }
 
-// byOrdinal reads a page as a range of ordinals: the same cost at any depth.
-// Ordinals are dense, so the highest is the total.
+// byOrdinal reads a page as a range of ordinals, at the same cost at any depth. Ordinals are dense,
+// so the highest is the total.
 func byOrdinal(ctx context.Context, tx *sqldb.Tx, partnerID int64, p paging.Page) (List, error) {
 	total, err := sqldb.One(ctx, tx, sqldb.Value[int64],
 		`SELECT coalesce(max(ord), 0) FROM events WHERE partner_id = $1`, partnerID)
@@ -142,10 +154,16 @@ func byOrdinal(ctx context.Context, tx *sqldb.Tx, partnerID int64, p paging.Page
 	return List{Events: events, Total: total}, err
 }
 
-// byStatus finds the page by the counts of its blocks; paging.Seek says how.
+// byStatus finds the page by the counts of its blocks; see paging.Seek.
 func byStatus(ctx context.Context, tx *sqldb.Tx, partnerID int64, s Status, p paging.Page) (List, error) {
-	blocks, err := sqldb.All(ctx, tx, func(r *sqldb.Row, b *paging.Block) error { return r.Scan(&b.Index, &b.N) },
-		`SELECT block, n FROM event_blocks WHERE partner_id = $1 AND status = $2 AND n > 0 ORDER BY block`, partnerID, int(s))
+	blocks, err := sqldb.All(
+		ctx,
+		tx,
+		func(r *sqldb.Row, b *paging.Block) error { return r.Scan(&b.Index, &b.N) },
+		`SELECT block, n FROM event_blocks WHERE partner_id = $1 AND status = $2 AND n > 0 ORDER BY block`,
+		partnerID,
+		int(s),
+	)
 	if err != nil {
 		return List{}, err
 	}
@@ -153,7 +171,7 @@ func byStatus(ctx context.Context, tx *sqldb.Tx, partnerID int64, s Status, p pa
 	if !ok {
 		return List{Events: []Event{}, Total: total}, nil
 	}
-	// The subquery walks the index alone; the outer query reads rows.
+	// The subquery walks only the index; the outer query reads rows.
 	side := side(p)
 	events, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM events
 		WHERE partner_id = $1 AND status = $2 AND ord `+side+` (
@@ -163,14 +181,15 @@ func byStatus(ctx context.Context, tx *sqldb.Tx, partnerID int64, s Status, p pa
 	return List{Events: events, Total: total}, err
 }
 
-// filtered reads a page from the other filters, without a total.
+// filtered reads a page with the other filters, without a total.
 func filtered(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, p paging.Page) (List, error) {
 	after, err := ordinalAfter(ctx, tx, partnerID, f.After)
 	if err != nil {
 		return List{}, err
 	}
-	// Each condition is there or not, so that each combination has its index.
-	where, args := `partner_id = $1 AND ord > $2`, []any{partnerID, after, p.Limit + 1, p.Offset()}
+	// Absent conditions are left out, so that each combination uses its index.
+	where := `partner_id = $1 AND ord > $2`
+	args := []any{partnerID, after, p.Limit + 1, p.Offset()}
 	if f.Kind != 0 {
 		args = append(args, int(f.Kind))
 		where += fmt.Sprintf(` AND kind = $%d`, len(args))
@@ -182,9 +201,10 @@ func filtered(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, p pa
 		args = append(args, int(f.Status))
 		where += fmt.Sprintf(` AND status = $%d`, len(args))
 	}
-	// The subquery walks the index alone; SQLite uses this index for nothing else.
+	// The subquery walks only the index; SQLite uses this index for nothing else.
 	events, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM events
-		WHERE partner_id = $1 AND ord IN (SELECT ord FROM events WHERE `+where+` ORDER BY ord `+direction(p)+` LIMIT $3 OFFSET $4)
+		WHERE partner_id = $1 AND ord IN (SELECT ord FROM events
+		WHERE `+where+` ORDER BY ord `+direction(p)+` LIMIT $3 OFFSET $4)
 		ORDER BY ord `+direction(p), args...)
 	list := List{Events: events, Total: -1}
 	if list.More = int64(len(events)) > p.Limit; list.More {
@@ -193,24 +213,43 @@ func filtered(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, p pa
 	return list, err
 }
 
-// ordinalAfter is the ordinal of the partner's last event whose id is not above
-// after. A cursor is nearly always the id of one of the partner's events: one
-// look-up. Any other number is found by binary search, since ids rise with ordinals,
-// so that no further index is needed.
+// ordinalAfter returns the ordinal of the partner's last event with an id up to after. A cursor is
+// nearly always the id of one of the partner's events: one lookup. Any other number is found by
+// binary search, because ids rise with ordinals, so that no further index is needed.
 func ordinalAfter(ctx context.Context, tx *sqldb.Tx, partnerID, after int64) (int64, error) {
 	if after <= 0 {
 		return 0, nil
 	}
-	ord, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT ord FROM events WHERE id = $1 AND partner_id = $2`, after, partnerID)
+	ord, err := sqldb.One(
+		ctx,
+		tx,
+		sqldb.Value[int64],
+		`SELECT ord FROM events WHERE id = $1 AND partner_id = $2`,
+		after,
+		partnerID,
+	)
 	if !errors.Is(err, sqldb.ErrNone) {
 		return ord, err
 	}
-	total, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT coalesce(max(ord), 0) FROM events WHERE partner_id = $1`, partnerID)
+	total, err := sqldb.One(
+		ctx,
+		tx,
+		sqldb.Value[int64],
+		`SELECT coalesce(max(ord), 0) FROM events WHERE partner_id = $1`,
+		partnerID,
+	)
 	if err != nil {
 		return 0, err
 	}
 	above := sort.Search(int(total), func(i int) bool {
-		id, e := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT id FROM events WHERE partner_id = $1 AND ord = $2`, partnerID, int64(i+1))
+		id, e := sqldb.One(
+			ctx,
+			tx,
+			sqldb.Value[int64],
+			`SELECT id FROM events WHERE partner_id = $1 AND ord = $2`,
+			partnerID,
+			int64(i+1),
+		)
 		err = errors.Join(err, e)
 		return id > after
 	})
@@ -249,7 +288,7 @@ func (l *Log) Get(ctx context.Context, id int64) (Event, error) {
 	return e, nil
 }
 
-// Count is how many events there are.
+// Count returns the number of events.
 func (l *Log) Count(ctx context.Context) (int64, error) {
 	n, err := sqldb.One(ctx, l.DB, sqldb.Value[int64], `SELECT CAST(coalesce(sum(n), 0) AS bigint) FROM event_blocks`)
 	if err != nil {

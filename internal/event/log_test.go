@@ -12,8 +12,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Every page of every list equals the same part of what is stored, cut the
-// simple way.
+// TestListsAgreeWithTheTable compares every page of every list with the same part of the stored
+// events, selected in a simple way.
 func TestListsAgreeWithTheTable(t *testing.T) {
 	m := open(t)
 	p, other := m.partner(), m.partner()

@@ -23,18 +23,18 @@ var tester = audit.System("test")
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// market is what makes events: partners whose licenses are bought and changed.
+// market makes events: its partners' licenses are bought and changed.
 type market struct {
 	*testing.T
 	db       *sqldb.DB
 	log      *event.Log
-	licenses *license.Registry
+	licenses *license.Store
 }
 
 func open(t *testing.T) *market {
 	t.Helper()
 	db := sqldbtest.Open(t)
-	return &market{t, db, &event.Log{DB: db}, &license.Registry{DB: db, Now: now}}
+	return &market{t, db, &event.Log{DB: db}, &license.Store{DB: db, Now: now}}
 }
 
 func (m *market) partner() int64 {
@@ -43,7 +43,7 @@ func (m *market) partner() int64 {
 	if err != nil {
 		m.Fatal(err)
 	}
-	partners := &partner.Registry{DB: m.db, Sealer: box, Now: now}
+	partners := &partner.Store{DB: m.db, Sealer: box, Now: now}
 	var p partner.Partner
 	err = m.db.Write(m.Context(), func(tx *sqldb.Tx) error {
 		p, _, err = partners.Create(m.Context(), tx, tester, partner.Draft{Name: "Partner"}, partner.Credentials{})
@@ -87,8 +87,8 @@ func ids(events []event.Event) []int64 {
 	return out
 }
 
-// write makes events of several partners at the same time until it has made so
-// many of each, and closes the channel it returns when done.
+// write makes events of several partners concurrently until each has the given number, and closes
+// the returned channel when done.
 func (m *market) write(partners []int64, each int) <-chan struct{} {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
@@ -105,8 +105,8 @@ func (m *market) write(partners []int64, each int) <-chan struct{} {
 	return done
 }
 
-// A client that reads a partner's events while others write them never finds a new one
-// below those that it saw: ids rise in the order of commits.
+// TestNoEventAppearsBelowOneThatWasSeen reads a partner's events while others write them. A new one
+// never has an id below those already seen: ids rise in the order of commits.
 func TestNoEventAppearsBelowOneThatWasSeen(t *testing.T) {
 	m := open(t)
 	partners := []int64{m.partner(), m.partner()}
@@ -148,8 +148,8 @@ func TestNoEventAppearsBelowOneThatWasSeen(t *testing.T) {
 	}
 }
 
-// The feed over all partners misses nothing either, though ids of different
-// partners are committed out of order.
+// TestFeedMissesNothing checks that the feed over all partners is complete, although ids of
+// different partners are committed out of order.
 func TestFeedMissesNothing(t *testing.T) {
 	m := open(t)
 	partners := []int64{m.partner(), m.partner(), m.partner()}
@@ -185,8 +185,8 @@ func TestFeedMissesNothing(t *testing.T) {
 	}
 }
 
-// A transaction that has allocated an id and is not committed yet holds the feed
-// back: what another partner commits meanwhile, under a higher id, is not shown
+// TestFeedWaitsForTransactionsInFlight checks that a running transaction with an allocated id holds
+// the feed back. Another partner's event with a higher id, committed in the meantime, is not shown
 // before it.
 func TestFeedWaitsForTransactionsInFlight(t *testing.T) {
 	if !sqldbtest.Postgres() {

@@ -8,7 +8,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Fact is what package stats counts of an event.
+// Fact has the data of an event that package stats counts.
 type Fact struct {
 	ID        int64
 	PartnerID int64
@@ -16,11 +16,10 @@ type Fact struct {
 	Reason    Reason
 	At        time.Time
 	Was       Status    // of the license before; 0 for a new one
-	SoldAt    time.Time // of the first activation of a license: when it was sold; else zero, as of one that was brought in
+	SoldAt    time.Time // for the first activation of a sold license: time of the sale; else zero
 }
 
-// Stable returns up to which id the events are all there, whatever other transactions
-// still write.
+// Stable returns the id up to which all events are committed, despite running transactions.
 func Stable(ctx context.Context, db *sqldb.DB) (int64, error) {
 	id, err := db.StableUpTo(ctx, "event_ids")
 	if err != nil {
@@ -29,11 +28,12 @@ func Stable(ctx context.Context, db *sqldb.DB) (int64, error) {
 	return id, nil
 }
 
-// Facts returns events of all partners after an id and up to another, in the order of
-// their ids, limit of them at most. Each costs a look at the events of its license, the
-// first event of one aside.
+// Facts returns at most limit events of all partners after an id and up to another, in the order of
+// their ids. Each costs a lookup of the events of its license, except for the first event of a
+// license.
 func Facts(ctx context.Context, r sqldb.Reader, after, upTo int64, limit int) ([]Fact, error) {
-	first, active := sqldb.Literal(Purchase), sqldb.Literal(Activate)
+	first := sqldb.Literal(Purchase)
+	active := sqldb.Literal(Activate)
 	list, err := sqldb.All(ctx, r, func(r *sqldb.Row, f *Fact) error {
 		return r.Scan(&f.ID, &f.PartnerID, (*int)(&f.Kind), (*string)(&f.Reason), &f.At, (*int)(&f.Was), &f.SoldAt)
 	}, `SELECT e.id, e.partner_id, e.kind, e.reason, e.created_at,
@@ -41,7 +41,8 @@ func Facts(ctx context.Context, r sqldb.Reader, after, upTo int64, limit int) ([
 				WHERE b.license_id = e.license_id AND b.id < e.id ORDER BY b.id DESC LIMIT 1), 0) END,
 			CASE WHEN e.kind <> `+active+` OR EXISTS (SELECT 1 FROM events AS a
 					WHERE a.license_id = e.license_id AND a.id < e.id AND a.kind = `+active+`) THEN 0
-				ELSE (SELECT CASE WHEN s.reason = '`+string(Operator)+`' THEN 0 ELSE s.created_at END FROM events AS s WHERE s.license_id = e.license_id ORDER BY s.id LIMIT 1) END
+				ELSE (SELECT CASE
+				WHEN s.reason = '`+string(Operator)+`' THEN 0 ELSE s.created_at END FROM events AS s WHERE s.license_id = e.license_id ORDER BY s.id LIMIT 1) END
 		FROM events AS e WHERE e.id > $1 AND e.id <= $2 ORDER BY e.id LIMIT $3`, after, upTo, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read what happened: %w", err)

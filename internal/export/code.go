@@ -1,6 +1,6 @@
 package export
 
-// The codes of this package's faults. Programs depend on them: they never change.
+// The codes of this package's faults. Clients depend on them: they never change.
 const (
 	codeExportEnded    = "export_ended"
 	codeTooManyExports = "too_many_exports"

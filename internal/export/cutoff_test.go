@@ -20,7 +20,7 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// keys are the rows of a file by their key, how often each is there.
+// keys counts the rows of a file by their key.
 func (h *harness) keys(table export.Table, between func()) map[any]int {
 	h.Helper()
 	name := table.Columns[0]
@@ -43,8 +43,8 @@ func (h *harness) keys(table export.Table, between func()) map[any]int {
 	return found
 }
 
-// TestCutOff: a file has what there was when the export began, each row once. What is
-// written while it runs is not in it, and pushes nothing out of it.
+// TestCutOff: a file contains the rows that existed at the start of the export, each once. Rows
+// written meanwhile are not in it, and displace none.
 func TestCutOff(t *testing.T) {
 	h := newHarness(t)
 	h.Must(h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
@@ -56,7 +56,7 @@ func TestCutOff(t *testing.T) {
 		}
 		return err
 	}))
-	counts := map[string]string{ // none is left out between two batches
+	counts := map[string]string{ // none is lost between two batches
 		"licenses": `SELECT count(*) FROM licenses`, "purchases": `SELECT count(*) FROM purchases`, "events": `SELECT count(*) FROM events`,
 		"audit": `SELECT count(*) FROM audit_entries WHERE subject = 'partner:` + id(h.ours) + `'`,
 	}
@@ -86,17 +86,17 @@ func TestCutOff(t *testing.T) {
 				t.Errorf("%s: %v is there %d times, and was there %d times before", name, key, n, want[key])
 			}
 		}
-		if len(got) != len(want) || len(want) <= 500 { // of one batch nothing is seen
+		if len(got) != len(want) || len(want) <= 500 { // a single batch shows nothing
 			t.Errorf("%s: %d rows, %d before", name, len(got), len(want))
 		}
 	}
 }
 
-// id is a partner's id as text.
+// id returns a partner's id as text.
 func id(p partner.Partner) string { return strconv.FormatInt(p.ID, 10) }
 
-// TestGroupsAreNotMissed: a group of refused calls that grows while an export runs moves to
-// the front of the list, behind which the export is already.
+// TestGroupsAreNotMissed: a group of refused calls that grows during an export moves to the front
+// of the list, which the export has already passed.
 func TestGroupsAreNotMissed(t *testing.T) {
 	h := newHarness(t)
 	group := requestlog.Call{PartnerID: h.ours.ID, Method: "GET", Path: "/v2/grouped", Status: 401, Code: "unauthorized"}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"claviger/internal/wire"
 )
@@ -23,17 +24,17 @@ const (
 	textCell
 	numberCell
 	boolCell
-	timeCell // its text is safe as it is
+	timeCell // its text needs no protection
 	jsonCell
 )
 
-// Text is a cell with text of whoever wrote it.
+// Text returns a cell with arbitrary text.
 func Text(s string) Cell { return Cell{kind: textCell, text: s} }
 
-// Number is a cell with a number.
+// Number returns a cell with a number.
 func Number[T ~int | ~int64](n T) Cell { return Cell{kind: numberCell, number: int64(n)} }
 
-// ID is a cell with an id, which is empty where there is none.
+// ID returns a cell with an id; 0 is empty.
 func ID(n int64) Cell {
 	if n == 0 {
 		return Cell{}
@@ -41,7 +42,7 @@ func ID(n int64) Cell {
 	return Number(n)
 }
 
-// Bool is a cell with true or false.
+// Bool returns a cell with true or false.
 func Bool(b bool) Cell {
 	if b {
 		return Cell{kind: boolCell, number: 1}
@@ -49,7 +50,7 @@ func Bool(b bool) Cell {
 	return Cell{kind: boolCell}
 }
 
-// Time is a cell with a time in UTC; the zero time is empty.
+// Time returns a cell with a time in UTC; the zero time is empty.
 func Time(t time.Time) Cell {
 	if t.IsZero() {
 		return Cell{}
@@ -57,7 +58,7 @@ func Time(t time.Time) Cell {
 	return Cell{kind: timeCell, text: string(wire.AppendTime(nil, t))}
 }
 
-// JSON is a cell with a JSON value, "" for none.
+// JSON returns a cell with a JSON value, "" for none.
 func JSON(raw string) Cell {
 	if raw == "" {
 		return Cell{}
@@ -83,9 +84,8 @@ func newEncoder(f Format, columns []string) encoder {
 	return csv{}
 }
 
-// csv is RFC 4180 with line feeds, in UTF-8. A text that a spreadsheet would read as a
-// formula gets an apostrophe before it; numbers never do, so that negative ones stay
-// numbers.
+// csv is RFC 4180 with line feeds, in UTF-8. A text that a spreadsheet would read as a formula gets
+// an apostrophe before it. Numbers never do, so that negative ones stay numbers.
 type csv struct{}
 
 func (csv) header(b []byte, columns []string) []byte {
@@ -120,8 +120,8 @@ func (csv) row(b []byte, cells []Cell) []byte {
 	return append(b, '\n')
 }
 
-// complete is the first cell of the last line of a CSV file that is whole; the second
-// cell has the number of rows.
+// complete is the first cell of the last line of a complete CSV file; the second cell has the
+// number of rows.
 const complete = "#complete"
 
 func (csv) end(b []byte, columns int, rows int64) []byte {
@@ -129,20 +129,25 @@ func (csv) end(b []byte, columns int, rows int64) []byte {
 	b = append(b, ',')
 	b = strconv.AppendInt(b, rows, 10)
 	for range columns - 2 {
-		b = append(b, ',') // as many cells as every line: strict readers take it
+		b = append(b, ',') // as many cells as every line, for strict readers
 	}
 	return append(b, '\n')
 }
 
-// harmless is a text that no spreadsheet takes for a formula.
+// startsFormula contains the characters that begin a formula in some spreadsheet; the full-width
+// ones do in East Asian locales.
+const startsFormula = "=+-@\t\r＝＋－＠"
+
+// harmless returns a text that no spreadsheet reads as a formula.
 func harmless(s string) string {
-	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
+	first, size := utf8.DecodeRuneInString(s)
+	if size > 0 && strings.ContainsRune(startsFormula, first) {
 		return "'" + s
 	}
 	return s
 }
 
-// appendCSV appends a text, in quotes if it needs them.
+// appendCSV appends a text, quoted if necessary.
 func appendCSV(b []byte, s string) []byte {
 	if !strings.ContainsAny(s, "\",\r\n") && !strings.HasPrefix(s, " ") && !strings.HasPrefix(s, "#") {
 		return append(b, s...)
@@ -152,7 +157,7 @@ func appendCSV(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// ndjson has a JSON object in each line.
+// ndjson writes a JSON object per line.
 type ndjson struct{ names [][]byte }
 
 func (ndjson) header(b []byte, _ []string) []byte { return b }
@@ -186,7 +191,7 @@ func (ndjson) end(b []byte, _ int, rows int64) []byte {
 	return append(b, '}', '\n')
 }
 
-// appendString appends a JSON string. What is not UTF-8 is replaced.
+// appendString appends a JSON string. It replaces invalid UTF-8.
 func appendString(b []byte, s string) []byte {
 	text, err := json.Marshal(s)
 	if err != nil { // a string can be encoded

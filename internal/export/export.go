@@ -1,12 +1,10 @@
-// Package export writes whole lists as files: CSV for people, NDJSON for programs. It owns
-// what the files have in them, their form, and the table exports, which says how far an
-// export is.
+// Package export writes complete lists as files: CSV for people, NDJSON for programs. It owns the
+// content and form of the files, and the table exports with the progress of each export.
 //
-// A list is read in batches by its key, each in a short transaction of its own: an export
-// holds neither a connection nor a snapshot while the client reads, and its memory does
-// not grow with the list. Before each batch it is checked again that whoever asked may
-// have the list. A file that is whole ends with a line that says so and has the number of
-// its rows; one without that line was cut off.
+// A list is read in batches by its key, each in its own short transaction: an export holds neither
+// a connection nor a snapshot while the client reads, and its memory does not grow with the list.
+// Before each batch it checks again that the requester may have the list. A complete file ends with
+// a line that says so and has the number of rows; a file without that line was cut off.
 package export
 
 import (
@@ -16,11 +14,10 @@ import (
 	"claviger/internal/fault"
 )
 
-// Kind is which list is exported.
+// Kind is the kind of an exported list.
 type Kind string
 
-// The kinds. Operators export the first four, partners Licenses, Deliveries, Requests and
-// History.
+// The kinds. Operators export the first four, partners Licenses, Deliveries, Requests and Audit.
 const (
 	Licenses   Kind = "licenses"
 	Purchases  Kind = "purchases"
@@ -45,7 +42,7 @@ const (
 	NDJSON Format = "ndjson"
 )
 
-// ParseFormat reads the format of a query; "" is CSV.
+// ParseFormat parses the format of a query; "" is CSV.
 func ParseFormat(s string) (Format, error) {
 	switch f := Format(s); f {
 	case "":
@@ -56,7 +53,7 @@ func ParseFormat(s string) (Format, error) {
 	return "", fault.Parameter("format", "must be csv or ndjson.")
 }
 
-// ContentType is the media type of a file.
+// ContentType returns the media type of a file.
 func (f Format) ContentType() string {
 	if f == NDJSON {
 		return "application/x-ndjson"
@@ -64,36 +61,36 @@ func (f Format) ContentType() string {
 	return "text/csv; charset=utf-8; header=present"
 }
 
-// Table is a list that can be exported, from its beginning.
+// Table is a list to export, from its beginning.
 type Table struct {
 	Kind      Kind
 	PartnerID int64 // 0: of all partners
 	Columns   []string
 
-	// About is about how many rows there are.
+	// About estimates the number of rows.
 	About func(ctx context.Context) (Estimate, error)
 
-	// Next returns the next rows, and whether there is more to look at. A batch can be
-	// empty while there is.
+	// Next returns the next rows, and whether there is more to read. A batch can be empty while
+	// there is.
 	Next func(ctx context.Context) (rows [][]Cell, more bool, err error)
 }
 
-// Estimate is about how many rows a table has.
+// Estimate is an estimated number of rows.
 type Estimate struct {
 	Rows int64
 	More bool // at least that many
 }
 
-// Unknown is the estimate of a list that no counter knows.
+// Unknown is the estimate of a list without a counter.
 var Unknown = Estimate{Rows: -1}
 
 // Known reports whether there is an estimate.
 func (e Estimate) Known() bool { return e.Rows >= 0 }
 
-// FileName is what the file of a table is called.
+// FileName returns the name of a table's file.
 func FileName(t Table, f Format, now time.Time) string {
 	return string(t.Kind) + "-" + now.UTC().Format("2006-01-02-150405") + "." + string(f)
 }
 
-// batchSize is how many rows a batch has at most; a walk may have bounds of its own.
+// batchSize is the maximum number of rows in a batch; a walk may have its own limits.
 const batchSize = 500

@@ -24,7 +24,7 @@ var (
 	person = audit.Actor{Kind: audit.ByUser, ID: 7}
 )
 
-// table is a list of so many batches of two rows.
+// table returns a list of this many batches of two rows.
 func table(batches int) export.Table {
 	n := 0
 	return export.Table{
@@ -46,7 +46,7 @@ func newExporter(t *testing.T) *export.Exporter {
 	return &export.Exporter{DB: sqldbtest.Open(t), Now: func() time.Time { return noon }}
 }
 
-// newest is the export that the person began last.
+// newest returns the person's newest export.
 func newest(t *testing.T, x *export.Exporter) export.Progress {
 	t.Helper()
 	list, err := x.Of(t.Context(), person, 1)
@@ -56,13 +56,13 @@ func newest(t *testing.T, x *export.Exporter) export.Progress {
 	return list[0]
 }
 
-// TestCells: only texts that a spreadsheet would take for a formula are changed, and only
-// in CSV.
+// TestCells: only texts that a spreadsheet would read as a formula are changed, and only in CSV.
 func TestCells(t *testing.T) {
 	cells := []export.Cell{
 		export.Text("=1+1"), export.Text("+49"), export.Text("-x"), export.Text("@a"), export.Text("\ttab"), export.Text("\rcr"),
 		export.Text("a=b"), export.Text(`say "hi", you`), export.Text("two\nlines"), export.Text("#complete"), export.Text(""),
 		export.Number(-5), export.Number(12), export.Bool(true), export.Time(noon), export.Time(time.Time{}), export.ID(0), export.JSON(`{"a":"=1"}`), export.JSON(""),
+		export.Text("＝1+1"), export.Text("＋49"), export.Text("－x"), export.Text("＠a"), export.Text("é＝"),
 	}
 	columns := make([]string, len(cells))
 	for i := range columns {
@@ -70,10 +70,10 @@ func TestCells(t *testing.T) {
 	}
 	for format, want := range map[export.Format]string{
 		export.CSV: strings.Join(columns, ",") + "\n" +
-			"'=1+1,'+49,'-x,'@a,'\ttab,\"'\rcr\",a=b,\"say \"\"hi\"\", you\",\"two\nlines\",\"#complete\",,-5,12,true,2026-11-15T12:00:00.000000Z,,,\"{\"\"a\"\":\"\"=1\"\"}\",\n" +
+			"'=1+1,'+49,'-x,'@a,'\ttab,\"'\rcr\",a=b,\"say \"\"hi\"\", you\",\"two\nlines\",\"#complete\",,-5,12,true,2026-11-15T12:00:00.000000Z,,,\"{\"\"a\"\":\"\"=1\"\"}\",,'＝1+1,'＋49,'－x,'＠a,é＝\n" +
 			"#complete,1" + strings.Repeat(",", len(cells)-2) + "\n",
 		export.NDJSON: `{"c0":"=1+1","c1":"+49","c2":"-x","c3":"@a","c4":"\ttab","c5":"\rcr","c6":"a=b","c7":"say \"hi\", you","c8":"two\nlines","c9":"#complete","c10":"",` +
-			`"c11":-5,"c12":12,"c13":true,"c14":"2026-11-15T12:00:00.000000Z","c15":null,"c16":null,"c17":{"a":"=1"},"c18":null}` + "\n" +
+			`"c11":-5,"c12":12,"c13":true,"c14":"2026-11-15T12:00:00.000000Z","c15":null,"c16":null,"c17":{"a":"=1"},"c18":null,"c19":"＝1+1","c20":"＋49","c21":"－x","c22":"＠a","c23":"é＝"}` + "\n" +
 			`{"export_complete":true,"rows":1}` + "\n",
 	} {
 		one := export.Table{Kind: export.Audit, Columns: columns, Next: func(context.Context) ([][]export.Cell, bool, error) {
@@ -89,8 +89,8 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// TestCheckedBeforeEachBatch: whoever may not have the list any more gets no further batch,
-// and a file that does not say that it is whole.
+// TestCheckedBeforeEachBatch: a person who loses access gets no further batch, and the file is not
+// marked as complete.
 func TestCheckedBeforeEachBatch(t *testing.T) {
 	x, left := newExporter(t), 3 // one before it begins
 	var b bytes.Buffer
@@ -109,7 +109,27 @@ func TestCheckedBeforeEachBatch(t *testing.T) {
 	}
 }
 
-// TestProgress: the person who began an export sees how far it is, and nobody else does.
+// TestFailedBatchIsNotTheEnd: a batch that cannot be read ends the export with its error, and the
+// file is not marked as complete.
+func TestFailedBatchIsNotTheEnd(t *testing.T) {
+	list := table(3)
+	read := list.Next
+	broken := errors.New("cannot be read")
+	batches := 0
+	list.Next = func(ctx context.Context) ([][]export.Cell, bool, error) {
+		if batches++; batches == 2 {
+			return nil, false, broken
+		}
+		return read(ctx)
+	}
+	var b bytes.Buffer
+	err := newExporter(t).Run(t.Context(), &b, export.Job{Table: list, By: person, Check: anybody})
+	if !errors.Is(err, broken) || strings.Contains(b.String(), "#complete") || strings.Count(b.String(), "row") != 2 {
+		t.Errorf("%v, %q", err, b.String())
+	}
+}
+
+// TestProgress: only the person who started an export sees its progress.
 func TestProgress(t *testing.T) {
 	x := newExporter(t)
 	now := noon
@@ -117,7 +137,8 @@ func TestProgress(t *testing.T) {
 	var seen []int64
 	err := x.Run(t.Context(), writer(func([]byte) error {
 		p := newest(t, x)
-		if seen = append(seen, p.Rows); p.State != export.Running || p.About.Rows != 6 {
+		seen = append(seen, p.Rows)
+		if p.State != export.Running || p.About.Rows != 6 {
 			t.Errorf("while it runs: %+v", p)
 		}
 		return nil
@@ -142,7 +163,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestVersions: the version of a person changes when an export begins, goes on and ends.
+// TestVersions: the version of a person changes when an export starts, progresses and ends.
 func TestVersions(t *testing.T) {
 	x := newExporter(t)
 	now := noon
@@ -162,7 +183,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestLostExport: an export whose node is gone counts as ended, and the newest is first.
+// TestLostExport: an export of a lost node counts as ended, and the newest is first.
 func TestLostExport(t *testing.T) {
 	x := newExporter(t)
 	now := noon
@@ -186,12 +207,12 @@ func TestLostExport(t *testing.T) {
 	}
 }
 
-// writer is an io.Writer of a function.
+// writer makes an io.Writer from a function.
 type writer func([]byte) error
 
 func (f writer) Write(b []byte) (int, error) { return len(b), f(b) }
 
-// TestClientThatLeaves: an export ends with the first piece that cannot be sent.
+// TestClientThatLeaves: an export ends with the first write that fails.
 func TestClientThatLeaves(t *testing.T) {
 	x, gone, writes := newExporter(t), errors.New("gone"), 0
 	err := x.Run(t.Context(), writer(func([]byte) error {
@@ -205,7 +226,7 @@ func TestClientThatLeaves(t *testing.T) {
 	}
 }
 
-// TestExportsAreBounded: a person has few at a time, and a node that stops ends them.
+// TestExportsAreBounded: a person has few exports at a time, and a stopping node ends them.
 func TestExportsAreBounded(t *testing.T) {
 	x := newExporter(t)
 	x.PerActor = 1
@@ -228,7 +249,7 @@ func TestExportsAreBounded(t *testing.T) {
 	}
 }
 
-// TestExportsAreAudited: each has an entry, before its first row.
+// TestExportsAreAudited: each export has an audit entry, before its first row.
 func TestExportsAreAudited(t *testing.T) {
 	x := newExporter(t)
 	for _, by := range []audit.Actor{person, {Kind: audit.ByUser, ID: 8, ActingFor: 3}} {
@@ -248,8 +269,8 @@ func TestExportsAreAudited(t *testing.T) {
 	}
 }
 
-// TestExportsStayWhereTheyBegan: what a person exported for a partner is listed there, not
-// at another partner, and not among what they exported for the marketplace.
+// TestExportsStayWhereTheyBegan: a person's export for a partner is listed only there, not for
+// another partner and not for the marketplace.
 func TestExportsStayWhereTheyBegan(t *testing.T) {
 	x := newExporter(t)
 	for partnerID, batches := range []int{1, 2, 3} { // 0 is the marketplace

@@ -16,8 +16,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// parameters are the filters of the marketplace's lists, by the names that the operator
-// API has for them.
+// parameters contains the filters of the marketplace's lists, by their names in the operator API.
 var parameters = map[Kind][]string{
 	Licenses:  {"partner_id", "license_key", "email", "external_id", "status", "tier", "from", "to"},
 	Purchases: {"partner_id", "external_id", "email", "from", "to"},
@@ -28,7 +27,7 @@ var parameters = map[Kind][]string{
 // Parameters returns the filters of one of OperatorKinds; nil for any other kind.
 func Parameters(k Kind) []string { return parameters[k] }
 
-// UnknownKind is the fault of a list that cannot be exported; kinds are those that can.
+// UnknownKind returns the fault for a list that cannot be exported; kinds are those that can.
 func UnknownKind(kinds []Kind) error {
 	list := string(kinds[0])
 	for _, k := range kinds[1:] {
@@ -37,7 +36,7 @@ func UnknownKind(kinds []Kind) error {
 	return fault.New(fault.Missing, codeUnknownExport, "There is no such export. There are: %s.", list)
 }
 
-// OperatorTable is a list of the marketplace, narrowed by the parameters of a query.
+// OperatorTable returns a list of the marketplace, narrowed by the parameters of a query.
 func (x *Exporter) OperatorTable(ctx context.Context, k Kind, q url.Values) (Table, error) {
 	switch k {
 	case Licenses:
@@ -57,8 +56,8 @@ func (x *Exporter) OperatorTable(ctx context.Context, k Kind, q url.Values) (Tab
 	return Table{}, UnknownKind(OperatorKinds)
 }
 
-// read reads what every list has: the partner and the span of time.
-func read(q url.Values, partnerID *int64, from, to *time.Time) (err error) {
+// parseSpan parses the parameters of every list: the partner and the span of time.
+func parseSpan(q url.Values, partnerID *int64, from, to *time.Time) (err error) {
 	if s := q.Get("partner_id"); s != "" {
 		if *partnerID, err = strconv.ParseInt(s, 10, 64); err != nil || *partnerID < 1 {
 			return fault.Parameter("partner_id", "must be the id of a partner.")
@@ -71,7 +70,10 @@ func read(q url.Values, partnerID *int64, from, to *time.Time) (err error) {
 		if s := q.Get(bound.name); s != "" {
 			at, err := wire.ParseTime(s)
 			if err != nil || at.Year() < 1970 || at.Year() > 2200 {
-				return fault.Parameter(bound.name, "must be an RFC 3339 time such as 2026-11-15T09:30:00Z; the plus sign of an offset is written %%2B.")
+				return fault.Parameter(
+					bound.name,
+					"must be an RFC 3339 time such as 2026-11-15T09:30:00Z; the plus sign of an offset is written %%2B.",
+				)
 			}
 			*bound.to = at
 		}
@@ -79,13 +81,13 @@ func read(q url.Values, partnerID *int64, from, to *time.Time) (err error) {
 	return nil
 }
 
-// nobody is an id that nothing has: a filter by somebody unknown matches nothing.
+// nobody is an id without a user: a filter by an unknown person matches nothing.
 const nobody = -1
 
-// LicenseFilter reads which licenses of the marketplace a query means.
+// LicenseFilter parses a query for licenses of the marketplace.
 func (x *Exporter) LicenseFilter(ctx context.Context, q url.Values) (license.FindAny, error) {
 	f := license.FindAny{Find: license.Find{Key: q.Get("license_key")}, ExternalID: q.Get("external_id")}
-	err := read(q, &f.PartnerID, &f.From, &f.To)
+	err := parseSpan(q, &f.PartnerID, &f.From, &f.To)
 	if err != nil {
 		return f, err
 	}
@@ -106,7 +108,7 @@ func (x *Exporter) LicenseFilter(ctx context.Context, q url.Values) (license.Fin
 
 func (x *Exporter) saleFilter(ctx context.Context, q url.Values) (license.FindSales, error) {
 	f := license.FindSales{ExternalID: q.Get("external_id")}
-	err := read(q, &f.PartnerID, &f.From, &f.To)
+	err := parseSpan(q, &f.PartnerID, &f.From, &f.To)
 	if err != nil {
 		return f, err
 	}
@@ -114,7 +116,7 @@ func (x *Exporter) saleFilter(ctx context.Context, q url.Values) (license.FindSa
 	return f, err
 }
 
-// person is the id of the user with the address of the query, 0 if it names none.
+// person returns the id of the user with the email in the query, 0 if it has none.
 func (x *Exporter) person(ctx context.Context, q url.Values) (int64, error) {
 	email := q.Get("email")
 	if email == "" {
@@ -129,7 +131,7 @@ func (x *Exporter) person(ctx context.Context, q url.Values) (int64, error) {
 
 func (x *Exporter) eventWalk(ctx context.Context, q url.Values) (event.Walk, error) {
 	var w event.Walk
-	err := read(q, &w.PartnerID, &w.From, &w.To)
+	err := parseSpan(q, &w.PartnerID, &w.From, &w.To)
 	if err != nil {
 		return w, err
 	}
@@ -152,13 +154,16 @@ func (x *Exporter) eventWalk(ctx context.Context, q url.Values) (event.Walk, err
 
 func auditFilter(q url.Values) (audit.Filter, error) {
 	f := audit.Filter{Subject: q.Get("subject"), Action: q.Get("action")}
-	if err := read(q, &f.PartnerID, &f.From, &f.To); err != nil {
+	if err := parseSpan(q, &f.PartnerID, &f.From, &f.To); err != nil {
 		return f, err
 	}
 	if s := q.Get("actor"); s != "" {
 		var ok bool
 		if f.ActorKind, f.ActorID, ok = audit.ParseActor(s); !ok {
-			return f, fault.Parameter("actor", "must be token, user or partner, each with or without an id such as user:3, or system.")
+			return f, fault.Parameter(
+				"actor",
+				"must be token, user or partner, each with or without an id such as user:3, or system.",
+			)
 		}
 	}
 	return f, nil

@@ -19,7 +19,7 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// harness is an application with two partners, whose licenses fill more than one batch.
+// harness is an application with two partners and more licenses than fit into one batch.
 type harness struct {
 	*apptest.Harness
 	clock        *apptest.Clock
@@ -46,7 +46,7 @@ func newHarness(t *testing.T) *harness {
 	return h
 }
 
-// rows exports a table and returns its rows, without the line that says that it is whole.
+// rows exports a table and returns its rows, without the final line.
 func (h *harness) rows(table export.Table) (rows []map[string]any, text string) {
 	h.Helper()
 	var b bytes.Buffer
@@ -64,7 +64,7 @@ func (h *harness) rows(table export.Table) (rows []map[string]any, text string) 
 	return rows[:last], b.String()
 }
 
-// TestOperatorLists: each list is exported whole, once each, newest first, and narrowed by
+// TestOperatorLists: each list is exported completely, each row once, newest first, and narrowed by
 // its filters.
 func TestOperatorLists(t *testing.T) {
 	h := newHarness(t)
@@ -120,7 +120,8 @@ func TestOperatorLists(t *testing.T) {
 	}
 }
 
-// TestAuditSaysForWhom: the audit's file has for whom somebody acted, and in which visit.
+// TestAuditSaysForWhom: the audit file shows the partner that a person acted for, and the support
+// visit.
 func TestAuditSaysForWhom(t *testing.T) {
 	h := newHarness(t)
 	h.Must(h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
@@ -137,7 +138,7 @@ func TestAuditSaysForWhom(t *testing.T) {
 	}
 }
 
-// TestWhatOperatorsSee: owners and buyers are in the marketplace's files.
+// TestWhatOperatorsSee: the marketplace's files contain owners and buyers.
 func TestWhatOperatorsSee(t *testing.T) {
 	h := newHarness(t)
 	for _, kind := range []export.Kind{export.Licenses, export.Purchases} {
@@ -164,8 +165,8 @@ func TestWhatOperatorsSee(t *testing.T) {
 	}
 }
 
-// TestPartnerLists: a partner's files have what is its own, and never a buyer or what an
-// operator wrote.
+// TestPartnerLists: a partner's files contain its own rows, and never a buyer or an operator's
+// note.
 func TestPartnerLists(t *testing.T) {
 	h := newHarness(t)
 	_, _, err := h.Profiles.Pause(t.Context(), apptest.Tester, h.ours.ID, "secret words about fraud")

@@ -9,13 +9,14 @@ import (
 	"claviger/internal/money"
 )
 
-// OperatorLicenses is the list of licenses, for the marketplace: with their owners.
+// OperatorLicenses returns the list of licenses for the marketplace, with their owners.
 func (x *Exporter) OperatorLicenses(f license.FindAny) Table {
 	before := int64(0)
 	return Table{
 		Kind: Licenses, PartnerID: f.PartnerID,
 		Columns: []string{
-			"license_key", "partner_id", "status", "tier", "owner_id", "owner_email", "owner_external_id", "redeemed", "released", "held", "created_at", "updated_at",
+			"license_key", "partner_id", "status", "tier", "owner_id", "owner_email", "owner_external_id",
+			"redeemed", "released", "held", "created_at", "updated_at",
 		},
 		About: func(ctx context.Context) (Estimate, error) { return x.aboutLicenses(ctx, f) },
 		Next: func(ctx context.Context) (rows [][]Cell, more bool, err error) {
@@ -31,7 +32,8 @@ func (x *Exporter) OperatorLicenses(f license.FindAny) Table {
 			for _, l := range found.Licenses {
 				u := owners[l.OwnerID]
 				rows = append(rows, []Cell{
-					Text(l.Key), Number(l.PartnerID), Text(l.Status.String()), Number(l.Tier), ID(l.OwnerID), Text(u.Email), Text(u.ExternalID),
+					Text(l.Key), Number(l.PartnerID), Text(l.Status.String()), Number(l.Tier), ID(l.OwnerID),
+					Text(u.Email), Text(u.ExternalID),
 					Bool(l.Redeemed), Bool(l.Released), Text(l.Held.String()), Time(l.CreatedAt), Time(l.UpdatedAt),
 				})
 			}
@@ -41,13 +43,14 @@ func (x *Exporter) OperatorLicenses(f license.FindAny) Table {
 	}
 }
 
-// OperatorPurchases is the list of purchases and plan changes, with their buyers.
+// OperatorPurchases returns the list of purchases and plan changes, with their buyers.
 func (x *Exporter) OperatorPurchases(f license.FindSales) Table {
 	before := int64(0)
 	return Table{
 		Kind: Purchases, PartnerID: f.PartnerID,
 		Columns: []string{
-			"id", "partner_id", "kind", "external_id", "tier", "quantity", "amount_cents", "currency", "user_id", "user_email", "user_external_id", "created_at", "sold_at",
+			"id", "partner_id", "kind", "external_id", "tier", "quantity", "amount_cents", "currency",
+			"user_id", "user_email", "user_external_id", "created_at", "sold_at",
 		},
 		About: func(ctx context.Context) (Estimate, error) {
 			if f != (license.FindSales{PartnerID: f.PartnerID}) {
@@ -69,8 +72,10 @@ func (x *Exporter) OperatorPurchases(f license.FindSales) Table {
 			for _, s := range found.Sales {
 				u := buyers[s.UserID]
 				rows = append(rows, []Cell{
-					Number(s.ID), Number(s.PartnerID), Text(s.Kind.String()), Text(s.ExternalID), Number(s.Tier), Number(s.Quantity),
-					Number(money.Units(s.AmountCents, s.Currency, s.Hundredths)), Text(s.Currency), ID(s.UserID), Text(u.Email), Text(u.ExternalID), Time(s.CreatedAt), Time(s.SoldAt),
+					Number(s.ID), Number(s.PartnerID), Text(s.Kind.String()), Text(s.ExternalID),
+					Number(s.Tier), Number(s.Quantity),
+					Number(money.Units(s.AmountCents, s.Currency, s.Hundredths)), Text(s.Currency),
+					ID(s.UserID), Text(u.Email), Text(u.ExternalID), Time(s.CreatedAt), Time(s.SoldAt),
 				})
 			}
 			before = found.Next
@@ -79,13 +84,14 @@ func (x *Exporter) OperatorPurchases(f license.FindSales) Table {
 	}
 }
 
-// OperatorEvents is the list of events.
+// OperatorEvents returns the list of events.
 func (x *Exporter) OperatorEvents(w event.Walk) Table {
 	before := int64(0)
 	return Table{
 		Kind: Events, PartnerID: w.PartnerID,
 		Columns: []string{
-			"event_id", "partner_id", "license_key", "event", "license_status", "tier", "previous_tier", "reason", "event_timestamp", "created_at",
+			"event_id", "partner_id", "license_key", "event", "license_status", "tier", "previous_tier",
+			"reason", "event_timestamp", "created_at",
 		},
 		About: func(ctx context.Context) (Estimate, error) {
 			if w != (event.Walk{PartnerID: w.PartnerID}) {
@@ -102,7 +108,8 @@ func (x *Exporter) OperatorEvents(w event.Walk) Table {
 					previous = Number(e.PreviousTier)
 				}
 				rows = append(rows, []Cell{
-					Number(e.ID), Number(e.PartnerID), Text(e.LicenseKey), Text(e.Kind.String()), Text(e.Kind.Status().String()), Number(e.Tier), previous,
+					Number(e.ID), Number(e.PartnerID), Text(e.LicenseKey), Text(e.Kind.String()),
+					Text(e.Kind.Status().String()), Number(e.Tier), previous,
 					Text(string(e.Reason)), Number(e.At.UnixMilli()), Time(e.CreatedAt),
 				})
 			}
@@ -112,13 +119,14 @@ func (x *Exporter) OperatorEvents(w event.Walk) Table {
 	}
 }
 
-// OperatorAudit is the list of audit entries.
+// OperatorAudit returns the list of audit entries.
 func (x *Exporter) OperatorAudit(f audit.Filter) Table {
 	before := int64(0)
 	return Table{
 		Kind: Audit, PartnerID: f.PartnerID,
 		Columns: []string{
-			"id", "at", "actor_kind", "actor_id", "actor_name", "session", "client", "action", "subject", "partner_id", "before", "after", "acting_for", "support_visit",
+			"id", "at", "actor_kind", "actor_id", "actor_name", "session", "client", "action", "subject",
+			"partner_id", "before", "after", "acting_for", "support_visit",
 		},
 		About: func(ctx context.Context) (Estimate, error) {
 			if f != (audit.Filter{}) {
@@ -145,8 +153,10 @@ func (x *Exporter) OperatorAudit(f audit.Filter) Table {
 					name = names[e.Actor.ID]
 				}
 				rows = append(rows, []Cell{
-					Number(e.ID), Time(e.At), Text(e.Actor.Kind), ID(e.Actor.ID), Text(name), Text(e.Actor.Session), Text(e.Actor.Client),
-					Text(e.Action), Text(e.Subject), ID(e.PartnerID), JSON(e.Before), JSON(e.After), ID(e.Actor.ActingFor), ID(e.Actor.SupportVisit),
+					Number(e.ID), Time(e.At), Text(e.Actor.Kind), ID(e.Actor.ID), Text(name),
+					Text(e.Actor.Session), Text(e.Actor.Client),
+					Text(e.Action), Text(e.Subject), ID(e.PartnerID), JSON(e.Before), JSON(e.After),
+					ID(e.Actor.ActingFor), ID(e.Actor.SupportVisit),
 				})
 			}
 			before = next

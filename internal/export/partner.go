@@ -10,7 +10,7 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// PartnerLicenses is the list of a partner's licenses, for the partner.
+// PartnerLicenses returns the list of a partner's licenses, for the partner.
 func (x *Exporter) PartnerLicenses(partnerID int64, f license.Find) Table {
 	before := int64(0)
 	return Table{
@@ -22,7 +22,10 @@ func (x *Exporter) PartnerLicenses(partnerID int64, f license.Find) Table {
 		Next: func(ctx context.Context) (rows [][]Cell, more bool, err error) {
 			found, err := x.Licenses.Find(ctx, partnerID, f, before, batchSize)
 			for _, l := range found.Licenses {
-				rows = append(rows, []Cell{Text(l.Key), Text(l.Status.String()), Number(l.Tier), Time(l.CreatedAt), Time(l.UpdatedAt)})
+				rows = append(
+					rows,
+					[]Cell{Text(l.Key), Text(l.Status.String()), Number(l.Tier), Time(l.CreatedAt), Time(l.UpdatedAt)},
+				)
 			}
 			before = found.Next
 			return rows, before != 0, err
@@ -30,26 +33,28 @@ func (x *Exporter) PartnerLicenses(partnerID int64, f license.Find) Table {
 	}
 }
 
-// aboutLicenses is how many licenses a filter means, where a counter knows.
+// aboutLicenses returns the number of matching licenses, if a counter has it.
 func (x *Exporter) aboutLicenses(ctx context.Context, f license.FindAny) (Estimate, error) {
 	status := f.Status
-	if f.Status = 0; f != (license.FindAny{PartnerID: f.PartnerID}) {
+	f.Status = 0
+	if f != (license.FindAny{PartnerID: f.PartnerID}) {
 		return Unknown, nil
 	}
 	n, err := x.Licenses.Counted(ctx, f.PartnerID, status)
 	return Estimate{Rows: n}, err
 }
 
-// maxCounted is how far rows are counted that no counter knows.
+// maxCounted is the limit up to which rows without a counter are counted.
 const maxCounted = 10_000
 
-// PartnerDeliveries is the list of the deliveries to a partner.
+// PartnerDeliveries returns the list of the deliveries to a partner.
 func (x *Exporter) PartnerDeliveries(partnerID int64, f history.Filter) Table {
 	var after history.Key
 	return Table{
 		Kind: Deliveries, PartnerID: partnerID,
 		Columns: []string{
-			"event_id", "license_key", "event", "state", "status_code", "cause", "attempts", "duration_ms", "created_at", "last_attempt_at", "next_attempt_at",
+			"event_id", "license_key", "event", "state", "status_code", "cause", "attempts", "duration_ms",
+			"created_at", "last_attempt_at", "next_attempt_at",
 		},
 		About: func(ctx context.Context) (Estimate, error) {
 			n, more, err := x.History.Count(ctx, partnerID, f, maxCounted)
@@ -67,31 +72,36 @@ func (x *Exporter) PartnerDeliveries(partnerID int64, f history.Filter) Table {
 }
 
 func deliveryCells(d history.Delivery) []Cell {
-	status, took := Cell{}, Cell{}
+	status := Cell{}
+	took := Cell{}
 	if d.Last.ID != 0 {
 		status, took = Number(d.Last.Status), Number(d.Last.Took.Milliseconds())
 	}
 	return []Cell{
-		Number(d.EventID), Text(d.LicenseKey), Text(event.Kind(d.Kind).String()), Text(string(d.State)), status, Text(d.Last.Words()),
+		Number(d.EventID), Text(d.LicenseKey), Text(event.Kind(d.Kind).String()), Text(string(d.State)), status,
+		Text(d.Last.Words()),
 		Number(d.Attempts), took, Time(d.CreatedAt), Time(d.Last.At), Time(d.NextAt),
 	}
 }
 
-// PartnerRequests is the list of a partner's refused calls. A call that is added to a group
-// moves the group to the front, so all of them are read at once: none is missed.
+// PartnerRequests returns the list of a partner's refused calls. A call that is added to a group
+// moves the group to the front, so all of them are read in one batch: none is missed.
 func (x *Exporter) PartnerRequests(partnerID int64, f requestlog.Filter) Table {
-	f.Limit, f.After = requestlog.MaxEntries, requestlog.Position{}
+	f.Limit = requestlog.MaxEntries
+	f.After = requestlog.Position{}
 	return Table{
 		Kind: Requests, PartnerID: partnerID,
 		Columns: []string{
-			"at", "first_at", "count", "grouped", "authenticated", "method", "path", "status", "code", "cause", "message", "request_id", "license_key",
+			"at", "first_at", "count", "grouped", "authenticated", "method", "path", "status", "code", "cause",
+			"message", "request_id", "license_key",
 		},
 		About: func(context.Context) (Estimate, error) { return Unknown, nil },
 		Next: func(ctx context.Context) (rows [][]Cell, more bool, err error) {
 			list, err := x.Requests.List(ctx, partnerID, f)
 			for _, e := range list.Entries {
 				rows = append(rows, []Cell{
-					Time(e.At), Time(e.FirstAt), Number(e.Count), Bool(e.Grouped), Bool(e.Proven), Text(e.Method), Text(e.Path), Number(e.Status),
+					Time(e.At), Time(e.FirstAt), Number(e.Count), Bool(e.Grouped), Bool(e.Proven),
+					Text(e.Method), Text(e.Path), Number(e.Status),
 					Text(e.Code), Text(e.Cause), Text(e.Message), Text(e.RequestID), Text(e.License),
 				})
 			}
@@ -101,8 +111,8 @@ func (x *Exporter) PartnerRequests(partnerID int64, f requestlog.Filter) Table {
 	}
 }
 
-// PartnerAudit is what was done to a partner, in the sentences that its people read. It
-// has no buyer and nothing that operators wrote.
+// PartnerAudit returns the changes to a partner, in sentences for its people. It contains no buyer
+// and no text of operators.
 func (x *Exporter) PartnerAudit(partnerID int64, span audit.Span) Table {
 	span.Limit = batchSize
 	return Table{
@@ -117,7 +127,8 @@ func (x *Exporter) PartnerAudit(partnerID int64, span audit.Span) Table {
 			names, err := x.Accounts.Names(ctx, audit.People(list))
 			for _, e := range list {
 				rows = append(rows, []Cell{
-					Number(e.ID), Time(e.At), Text(string(e.Origin())), Text(names[e.Member()]), Text(e.Action), Text(e.Sentence(names)),
+					Number(e.ID), Time(e.At), Text(string(e.Origin())), Text(names[e.Member()]), Text(e.Action),
+					Text(e.Sentence(names)),
 				})
 				span.Before = e.ID
 			}

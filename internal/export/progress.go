@@ -10,17 +10,17 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// State is what became of an export.
+// State is the state of an export.
 type State string
 
 // The states.
 const (
 	Running State = "running"
 	Done    State = "done"
-	Ended   State = "ended" // before it was whole: the client left, or who asked may not any more
+	Ended   State = "ended" // incomplete: the client left, or the requester lost access
 )
 
-// Progress is how far an export is.
+// Progress is the progress of an export.
 type Progress struct {
 	Kind      Kind
 	Format    Format
@@ -31,24 +31,24 @@ type Progress struct {
 	UpdatedAt time.Time
 }
 
-// lost is after which time without a sign of life an export counts as ended: its node
-// is gone. A client may take half a minute for one batch.
+// lost is the time without an update after which an export counts as ended, because its node is
+// gone. A client may take half a minute for one batch.
 const lost = 2 * time.Minute
 
 // Kept is how long the progress of an export can be read.
 const Kept = 24 * time.Hour
 
-// progress is that of an export that runs.
+// progress tracks a running export.
 type progress struct {
 	db    *sqldb.DB
 	now   func() time.Time
 	every time.Duration
 	job   Job
 	rows  int64
-	last  time.Time // when it was written
+	last  time.Time // last write
 }
 
-// report writes the progress if it was not written just before.
+// report writes the progress if it was not written recently.
 func (p *progress) report(ctx context.Context) error {
 	now := p.now()
 	if p.job.Nonce == "" || now.Sub(p.last) < p.every {
@@ -58,7 +58,7 @@ func (p *progress) report(ctx context.Context) error {
 	return p.store(ctx, Running)
 }
 
-// end writes how the export ended, and returns the error that it ended with.
+// end writes the final state of the export, and returns the error that ended it.
 func (p *progress) end(ctx context.Context, err error) error {
 	if p.job.Nonce == "" {
 		return err
@@ -67,7 +67,7 @@ func (p *progress) end(ctx context.Context, err error) error {
 	if err != nil {
 		state = Ended
 	}
-	// The client may have left: the page shows that the file is not whole all the same.
+	// The client may have left: the page still shows that the file is incomplete.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	return errors.Join(err, p.store(ctx, state))
@@ -76,8 +76,16 @@ func (p *progress) end(ctx context.Context, err error) error {
 func (p *progress) store(ctx context.Context, s State) error {
 	by := p.job.By
 	err := p.db.Write(ctx, func(tx *sqldb.Tx) error {
-		tx.Queue(`UPDATE exports SET done = $4, state = $5, updated_at = $6 WHERE actor_kind = $1 AND actor_id = $2 AND nonce = $3`,
-			by.Kind, by.ID, p.job.Nonce, p.rows, string(s), p.now())
+		tx.Queue(
+			`UPDATE exports SET done = $4, state = $5, updated_at = $6 WHERE actor_kind = $1 AND actor_id = $2
+				AND nonce = $3`,
+			by.Kind,
+			by.ID,
+			p.job.Nonce,
+			p.rows,
+			string(s),
+			p.now(),
+		)
 		return nil
 	})
 	if err != nil {
@@ -86,13 +94,23 @@ func (p *progress) store(ctx context.Context, s State) error {
 	return nil
 }
 
-// Of returns how far the exports of somebody are that began last, newest first. Nobody sees
-// those of others; for a partner, a person sees what they exported for it.
+// Of returns the progress of the actor's newest exports, newest first. Actors see only their own;
+// for a partner, a person sees only exports for that partner.
 func (x *Exporter) Of(ctx context.Context, by audit.Actor, limit int) ([]Progress, error) {
 	list, err := sqldb.All(ctx, x.DB, func(r *sqldb.Row, p *Progress) error {
-		return r.Scan((*string)(&p.Kind), (*string)(&p.Format), &p.About.Rows, &p.About.More, &p.Rows, (*string)(&p.State), &p.StartedAt, &p.UpdatedAt)
+		return r.Scan(
+			(*string)(&p.Kind),
+			(*string)(&p.Format),
+			&p.About.Rows,
+			&p.About.More,
+			&p.Rows,
+			(*string)(&p.State),
+			&p.StartedAt,
+			&p.UpdatedAt,
+		)
 	}, `SELECT kind, format, about, more, done, state, started_at, updated_at FROM exports
-		WHERE actor_kind = $1 AND actor_id = $2 AND partner_id = $3 ORDER BY started_at DESC, nonce LIMIT $4`, by.Kind, by.ID, by.ActingFor, limit)
+		WHERE actor_kind = $1 AND actor_id = $2 AND partner_id = $3 ORDER BY started_at DESC, nonce
+		LIMIT $4`, by.Kind, by.ID, by.ActingFor, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read how far exports are: %w", err)
 	}
@@ -104,15 +122,21 @@ func (x *Exporter) Of(ctx context.Context, by audit.Actor, limit int) ([]Progres
 	return list, nil
 }
 
-// Versions returns, for each of these users, a text that changes when one of their exports
-// goes on or ends.
+// Versions returns a string per user that changes when one of their exports progresses or ends.
 func (x *Exporter) Versions(ctx context.Context, users []int64) (map[int64]string, error) {
 	type row struct {
 		user, begun, open, rows int64
 	}
-	list, err := sqldb.All(ctx, x.DB, func(r *sqldb.Row, v *row) error { return r.Scan(&v.user, &v.begun, &v.open, &v.rows) },
+	list, err := sqldb.All(
+		ctx,
+		x.DB,
+		func(r *sqldb.Row, v *row) error { return r.Scan(&v.user, &v.begun, &v.open, &v.rows) },
 		`SELECT actor_id, count(*), count(CASE WHEN state = $3 THEN 1 END), CAST(sum(done) AS bigint) FROM exports
-		WHERE actor_kind = $1 AND actor_id = ANY($2) GROUP BY actor_id`, audit.ByUser, users, string(Running))
+		WHERE actor_kind = $1 AND actor_id = ANY($2) GROUP BY actor_id`,
+		audit.ByUser,
+		users,
+		string(Running),
+	)
 	if err != nil {
 		return nil, fmt.Errorf("read the versions of exports: %w", err)
 	}
@@ -126,10 +150,14 @@ func (x *Exporter) Versions(ctx context.Context, users []int64) (map[int64]strin
 	return found, nil
 }
 
-// Prune removes the progress of exports that began before Kept.
+// Prune deletes the progress of exports that started longer than Kept ago.
 func (x *Exporter) Prune(ctx context.Context) (int64, error) {
-	n, err := x.DB.DeleteInBatches(ctx, x.Now().Add(-Kept), `DELETE FROM exports WHERE (actor_kind, actor_id, nonce) IN (
-		SELECT actor_kind, actor_id, nonce FROM exports WHERE started_at < $1 ORDER BY started_at LIMIT $2)`)
+	n, err := x.DB.DeleteInBatches(
+		ctx,
+		x.Now().Add(-Kept),
+		`DELETE FROM exports WHERE (actor_kind, actor_id, nonce) IN (
+		SELECT actor_kind, actor_id, nonce FROM exports WHERE started_at < $1 ORDER BY started_at LIMIT $2)`,
+	)
 	if err != nil {
 		return n, fmt.Errorf("prune exports: %w", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"sync"
 	"time"
 
 	"claviger/internal/account"
@@ -17,28 +16,27 @@ import (
 	"claviger/internal/requestlog"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook/history"
+	"claviger/internal/wire"
 )
 
-// Exporter makes exports. All services must be set.
+// Exporter runs exports. All services must be set.
 type Exporter struct {
 	DB       *sqldb.DB
 	Now      func() time.Time
-	Licenses *license.Registry
+	Licenses *license.Store
 	Events   *event.Log
 	Audit    *audit.Log
 	History  history.Reader
 	Requests *requestlog.Log
-	Accounts *account.Book
+	Accounts *account.Store
 
-	PerActor int           // how many a person or a program may have running on this node; 0 is 3
-	Report   time.Duration // how often progress is written; 0 is a second
+	PerActor int           // maximum running exports of a person or program on this node; 0: 3
+	Report   time.Duration // interval of progress updates; 0: a second
 
-	mu    sync.Mutex
-	open  map[actor]int
-	ended chan struct{} // closed by Close
+	open wire.Running[actor]
 }
 
-// actor tells who runs exports.
+// actor identifies a person or program that runs exports.
 type actor struct {
 	kind string
 	id   int64
@@ -50,26 +48,28 @@ type Job struct {
 	Format Format
 	By     audit.Actor
 
-	// Nonce tells the export from others of the same person on the page that shows how far
-	// it is; "": no page shows it.
+	// Nonce identifies the export among others of the same person on the page with its progress;
+	// "": no page shows it.
 	Nonce string
 
-	// Check returns an error if whoever asked may not have the list any more. It is
-	// called before each batch.
+	// Check returns an error if the requester may no longer have the list. It is called before each
+	// batch.
 	Check func(ctx context.Context) error
 }
 
-// batchTimeout is how long one batch may take to be read.
+// batchTimeout limits the reading of one batch.
 const batchTimeout = 30 * time.Second
 
-// Run writes the file. An error after the first byte means that the file is not whole:
-// the caller must end the answer so that the client notices.
+// Run writes the file. An error after the first byte means that the file is incomplete: the caller
+// must end the answer so that the client notices.
 func (x *Exporter) Run(ctx context.Context, to io.Writer, j Job) error {
-	ended, err := x.enter(actor{j.By.Kind, j.By.ID})
-	if err != nil {
-		return err
+	owner := actor{j.By.Kind, j.By.ID}
+	most := cmp.Or(x.PerActor, 3)
+	ended, ok := x.open.Enter(owner, most)
+	if !ok {
+		return tooManyExports(most)
 	}
-	defer x.leave(actor{j.By.Kind, j.By.ID})
+	defer x.open.Leave(owner)
 	if err := j.Check(ctx); err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (x *Exporter) Run(ctx context.Context, to io.Writer, j Job) error {
 	return p.end(ctx, err)
 }
 
-// write writes the batches, and the line that says that the file is whole.
+// write writes the batches, and the final line of a complete file.
 func (x *Exporter) write(ctx context.Context, to io.Writer, j Job, p *progress, ended <-chan struct{}) error {
 	enc := newEncoder(j.Format, j.Columns)
 	b := enc.header(nil, j.Columns)
@@ -118,59 +118,33 @@ func (x *Exporter) write(ctx context.Context, to io.Writer, j Job, p *progress, 
 	return nil
 }
 
-// next reads a batch. The connection to the database is free again when it returns.
+// next reads a batch. It releases the database connection before it returns.
 func (j *Job) next(ctx context.Context) (rows [][]Cell, more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
 	return j.Next(ctx)
 }
 
-// errStopping ends exports when the node stops: the file is cut off, and the client asks
-// another node.
+// errStopping ends exports when the node stops: the file is cut off, and the client asks another
+// node.
 var errStopping = fault.New(fault.Busy, codeExportEnded, "The service is being stopped. Begin the export again.")
 
-// enter counts an export of an actor and returns what ends it.
-func (x *Exporter) enter(who actor) (<-chan struct{}, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.init()
-	if most := cmp.Or(x.PerActor, 3); x.open[who] >= most {
-		f := fault.New(fault.Throttled, codeTooManyExports, "%d of your exports are running. Wait until one of them is done.", most)
-		f.After = 10 * time.Second
-		return nil, f
-	}
-	x.open[who]++
-	return x.ended, nil
+func tooManyExports(most int) error {
+	f := fault.New(
+		fault.Throttled,
+		codeTooManyExports,
+		"%d of your exports are running. Wait until one of them is done.",
+		most,
+	)
+	f.After = 10 * time.Second
+	return f
 }
 
-func (x *Exporter) leave(who actor) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.open[who]--; x.open[who] == 0 {
-		delete(x.open, who)
-	}
-}
+// Close ends all exports of this node, now and later.
+func (x *Exporter) Close() { x.open.Close() }
 
-func (x *Exporter) init() {
-	if x.open == nil {
-		x.open, x.ended = make(map[actor]int), make(chan struct{})
-	}
-}
-
-// Close ends all exports of this node, now and from now on.
-func (x *Exporter) Close() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.init()
-	select {
-	case <-x.ended:
-	default:
-		close(x.ended)
-	}
-}
-
-// subject is what an export is about in the audit: a partner's people see what was
-// exported for them, not what the marketplace exports.
+// subject returns the audit subject of an export: a partner's people see exports made for them, not
+// those of the marketplace.
 func (j *Job) subject() string {
 	if j.By.Kind == audit.ByPartner || j.By.ActingFor != 0 {
 		return "partner:" + strconv.FormatInt(j.PartnerID, 10)
@@ -178,7 +152,7 @@ func (j *Job) subject() string {
 	return "export:" + string(j.Kind)
 }
 
-// record queues the audit entry of an export that begins.
+// record queues the audit entry for the start of an export.
 func (j *Job) record(tx *sqldb.Tx, now time.Time) {
 	facts := audit.Facts{"kind": string(j.Kind), "format": string(j.Format)}
 	if j.PartnerID != 0 {
@@ -187,7 +161,7 @@ func (j *Job) record(tx *sqldb.Tx, now time.Time) {
 	audit.Record(tx, now, j.By, "export.begin", j.subject(), nil, facts)
 }
 
-// begin records that an export begins, and its progress where a page shows it.
+// begin records the start of an export, and its progress if a page shows it.
 func (x *Exporter) begin(ctx context.Context, j Job) (*progress, error) {
 	p := &progress{db: x.DB, now: x.Now, every: cmp.Or(x.Report, time.Second), job: j, last: x.Now()}
 	about := Unknown
@@ -201,11 +175,23 @@ func (x *Exporter) begin(ctx context.Context, j Job) (*progress, error) {
 		now := x.Now()
 		j.record(tx, now)
 		if j.Nonce != "" {
-			tx.Queue(`INSERT INTO exports (actor_kind, actor_id, nonce, kind, format, partner_id, about, more, done, state, started_at, updated_at)
+			tx.Queue(
+				`INSERT INTO exports (actor_kind, actor_id, nonce, kind, format, partner_id, about, more, done, state, started_at, updated_at)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $10)
-				ON CONFLICT (actor_kind, actor_id, nonce) DO UPDATE SET kind = excluded.kind, format = excluded.format, partner_id = excluded.partner_id,
+				ON CONFLICT (actor_kind, actor_id, nonce)
+				DO UPDATE SET kind = excluded.kind, format = excluded.format, partner_id = excluded.partner_id,
 					about = excluded.about, more = excluded.more, done = 0, state = excluded.state, started_at = excluded.started_at, updated_at = excluded.updated_at`,
-				j.By.Kind, j.By.ID, j.Nonce, string(j.Kind), string(j.Format), j.By.ActingFor, about.Rows, about.More, string(Running), now)
+				j.By.Kind,
+				j.By.ID,
+				j.Nonce,
+				string(j.Kind),
+				string(j.Format),
+				j.By.ActingFor,
+				about.Rows,
+				about.More,
+				string(Running),
+				now,
+			)
 		}
 		return nil
 	})

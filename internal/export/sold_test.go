@@ -14,8 +14,7 @@ import (
 	"claviger/internal/profile"
 )
 
-// TestSoldAt: a purchase that was brought in has when it was sold, others have nothing
-// there.
+// TestSoldAt: only an imported purchase has its time of sale.
 func TestSoldAt(t *testing.T) {
 	h := &harness{clock: apptest.StoppedClock(noon)}
 	h.Harness = apptest.New(t, h.clock.Set)

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Proxies are the addresses that are trusted about a client's address.
+// Proxies are the addresses that are trusted to report a client's address.
 type Proxies []netip.Prefix
 
-// ParseProxies reads addresses and networks, such as 10.0.0.0/8 or ::1.
+// ParseProxies parses addresses and networks, such as 10.0.0.0/8 or ::1.
 func ParseProxies(list []string) (Proxies, error) {
 	var p Proxies
 	for _, s := range list {
@@ -38,10 +38,9 @@ func (p Proxies) has(addr netip.Addr) bool {
 	return false
 }
 
-// Client is the address of the client: that of the connection, or, when that is
-// a declared proxy, the rightmost entry of X-Forwarded-For that is not one.
-// Entries further left were written by the client and prove nothing; an
-// entry that is no address ends the search at the last proxy that is known.
+// Client returns the address of the client: of the connection or, if that is a declared proxy, the
+// rightmost entry of X-Forwarded-For that is not one. Entries further left were written by the
+// client and prove nothing. An entry that is no address ends the search at the last known proxy.
 func (p Proxies) Client(r *http.Request) string {
 	addr, ok := parseAddr(r.RemoteAddr)
 	if !ok {
@@ -58,9 +57,8 @@ func (p Proxies) Client(r *http.Request) string {
 	return addr.String()
 }
 
-// warnUndeclared says, once, that somebody who is not a declared proxy forwards for
-// others. If it is the operator's own proxy, then all clients behind it count as
-// one, and share what is allowed to one.
+// warnUndeclared warns once about an undeclared proxy that forwards requests. If it is the
+// operator's own, all clients behind it count as one and share its limits.
 func (s *Server) warnUndeclared(r *http.Request) {
 	if s.warned.Load() || r.Header.Get("X-Forwarded-For") == "" {
 		return
@@ -69,12 +67,18 @@ func (s *Server) warnUndeclared(r *http.Request) {
 	if !ok || s.Proxies.has(addr) || s.warned.Swap(true) {
 		return
 	}
-	s.Log.Warn("a request with X-Forwarded-For came from an address that is not a declared proxy, so its X-Forwarded-For is ignored; "+
-		"if this is your proxy, add its address to trusted-proxies, or all clients behind it share one rate limit",
-		"addr", addr.String(), "setting", "trusted-proxies")
+	s.Log.Warn(
+		"a request with X-Forwarded-For came from an address that is not a declared proxy, so its X-Forwarded-For "+
+			"is ignored; "+
+			"if this is your proxy, add its address to trusted-proxies, or all clients behind it share one rate limit",
+		"addr",
+		addr.String(),
+		"setting",
+		"trusted-proxies",
+	)
 }
 
-// parseAddr reads an address with or without a port or brackets.
+// parseAddr parses an address with or without a port or brackets.
 func parseAddr(s string) (netip.Addr, bool) {
 	if host, _, err := net.SplitHostPort(s); err == nil {
 		s = host

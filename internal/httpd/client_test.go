@@ -51,8 +51,8 @@ func TestClientAddress(t *testing.T) {
 	}
 }
 
-// TestUndeclaredProxyIsWarnedAbout: once, naming the address and the setting, and
-// only where X-Forwarded-For comes from somebody who is not declared.
+// TestUndeclaredProxyIsWarnedAbout: one warning with the address and the setting, only if
+// X-Forwarded-For comes from an undeclared address.
 func TestUndeclaredProxyIsWarnedAbout(t *testing.T) {
 	for name, tt := range map[string]struct {
 		proxies []string

@@ -1,6 +1,6 @@
 package httpd
 
-// The codes of this package's faults. Programs depend on them: they never change.
+// Fault codes of this package. Programs depend on them: they never change.
 const (
 	codeUnknownHost = "unknown_host"
 )

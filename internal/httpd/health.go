@@ -10,20 +10,21 @@ import (
 	"claviger/internal/wire"
 )
 
-// Check is a question that readiness asks.
+// Check is a readiness check.
 type Check struct {
-	Name string // shown to whoever asks, such as "database"
-	Ask  func(context.Context) error
+	Name string                      // shown to anyone, such as "database"
+	Ask  func(context.Context) error // a hook: the server calls it for each request to /readyz
 }
 
-// health is the answer of the health paths. It says which question failed and
-// never how: anybody may ask.
+// health is the answer of the health paths. It names the failed checks without details, because
+// anyone may ask.
 type health struct {
-	Status string            `json:"status"`
-	Checks map[string]string `json:"checks,omitempty"`
+	Status  string            `json:"status"`
+	Version string            `json:"version,omitempty"` // of the program
+	Checks  map[string]string `json:"checks,omitempty"`
 }
 
-// route sends health to us and everything else to the handler.
+// route handles the health paths and passes everything else to the handler.
 func (s *Server) route() http.Handler {
 	mux := s.healthMux()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,8 +44,8 @@ func isHealth(path string) bool {
 	return false
 }
 
-// healthMux has three paths: livez says that the process answers, readyz and
-// healthz that it can serve.
+// healthMux serves three paths: livez reports that the process answers, readyz and healthz that it
+// can serve.
 func (s *Server) healthMux() *wire.Mux {
 	return wire.NewMux(
 		wire.Public(http.MethodGet, "/livez", func(w http.ResponseWriter, _ *http.Request) error {
@@ -55,14 +56,14 @@ func (s *Server) healthMux() *wire.Mux {
 	)
 }
 
-// ready asks every question, so that the answer names all that failed.
+// ready runs every check, so that the answer names all failures.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if s.draining.Load() {
-		return wire.JSON(w, http.StatusServiceUnavailable, health{Status: "draining"})
+		return wire.JSON(w, http.StatusServiceUnavailable, health{Status: "draining", Version: s.Version})
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), s.times.Health)
 	defer cancel()
-	answer := health{Status: "ok", Checks: make(map[string]string, len(s.Ready))}
+	answer := health{Status: "ok", Version: s.Version, Checks: make(map[string]string, len(s.Ready))}
 	status := http.StatusOK
 	var failed []error
 	for _, c := range s.Ready {

@@ -10,8 +10,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// TestOnlyOwnHosts: a server that knows its names answers to no other, whatever
-// the port; one that was told none answers to all.
+// TestOnlyOwnHosts: a server with names answers only to them, on any port; one without names
+// answers to all.
 func TestOnlyOwnHosts(t *testing.T) {
 	serve := wire.NewMux(wire.Public("GET", "/", func(w http.ResponseWriter, _ *http.Request) error {
 		return wire.Text(w, http.StatusOK, "hello")
@@ -39,7 +39,7 @@ func TestOnlyOwnHosts(t *testing.T) {
 	}
 }
 
-// hosted asks for a path under a host name.
+// hosted requests a path with a host name.
 func hosted(t *testing.T, h *harness, host, path string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.Addr()+path, nil)

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// logbook is a log that may be read when the server has stopped.
+// logbook is a log that may be read after the server has stopped.
 type logbook struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -62,7 +62,7 @@ func start(t *testing.T, s *httpd.Server) *harness {
 	return h
 }
 
-// stop stops the server and returns the lines it has logged.
+// stop stops the server and returns its log lines.
 func (h *harness) stop() []map[string]any {
 	h.t.Helper()
 	if !h.done {
@@ -85,7 +85,7 @@ func (h *harness) stop() []map[string]any {
 	return lines
 }
 
-// answer is an answer that has been read.
+// answer is an answer with its body.
 type answer struct {
 	status int
 	header http.Header
@@ -113,7 +113,7 @@ func (h *harness) do(method, url string, header ...string) answer {
 	return answer{resp.StatusCode, resp.Header, string(b)}
 }
 
-// open sends a request whose answer, or lack of one, the test reads itself.
+// open sends a request; the test handles the answer or its absence.
 func (h *harness) open(url string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, url, nil)
 	if err != nil {
@@ -127,5 +127,5 @@ func (h *harness) get(path string, header ...string) answer {
 	return h.do(http.MethodGet, "http://"+h.Addr()+path, header...)
 }
 
-// nothing answers 200 and no body.
+// nothing answers 200 without a body.
 var nothing = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})

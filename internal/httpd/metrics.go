@@ -15,8 +15,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// meter counts requests. Its labels are of our making alone (route patterns,
-// known methods, classes of status), so that no client can add to them.
+// meter counts requests. All label values come from us (route patterns, known methods, status
+// classes), so clients cannot add any.
 type meter struct {
 	total    *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -42,7 +42,8 @@ func newMeter(reg prometheus.Registerer) (*meter, error) {
 	return m, errors.Join(reg.Register(m.total), reg.Register(m.duration), reg.Register(m.inFlight))
 }
 
-// observe counts a request. How long a stream lasted says nothing of how quick we are.
+// observe counts a request. The duration of a stream says nothing about speed, so it is not
+// counted.
 func (m *meter) observe(note *wire.RequestLog, method string, status int, took time.Duration) {
 	route := cmp.Or(note.Route, "none")
 	switch method {
@@ -57,9 +58,8 @@ func (m *meter) observe(note *wire.RequestLog, method string, status int, took t
 	m.duration.WithLabelValues(route, method).Observe(took.Seconds())
 }
 
-// newAdmin is the server of the admin listener: what operators look at, and
-// nobody else should reach. A profile takes as long as it is asked to, so
-// writing has no time limit here.
+// newAdmin returns the server of the admin listener, which only operators should reach. A profile
+// takes as long as requested, so there is no write timeout.
 func (s *Server) newAdmin() *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{Registry: s.Metrics}))

@@ -12,8 +12,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// observe gives each request its id, its RequestLog and its deadline, and at its end
-// counts it and writes its log line.
+// observe gives each request its id, its RequestLog and its deadline. At the end it counts the
+// request and writes its log line.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
@@ -23,6 +23,9 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		defer cancel()
 		rec := &recorder{ResponseWriter: w, progress: s.times.Progress}
 		rec.Header().Set("X-Request-Id", note.ID)
+		if s.draining.Load() {
+			rec.Header().Set("Connection", "close")
+		}
 		s.meter.inFlight.Inc()
 		defer s.meter.inFlight.Dec()
 
@@ -35,17 +38,15 @@ func (s *Server) observe(next http.Handler) http.Handler {
 		s.meter.observe(note, r.Method, rec.code(), took)
 		describe(r, note, rec.code())
 		s.line(r, rec, note, took, p)
-		if s.Finished != nil {
-			s.Finished(r, note, rec.code())
-		}
+		s.logCall(r, note, rec.code())
 		if p != nil && (p.abort || rec.cut) {
-			// Part of the answer was sent, and must not look like the whole.
+			// A part of the answer was sent, and must not look like the whole.
 			panic(http.ErrAbortHandler)
 		}
 	})
 }
 
-// panicked is what is left of a handler that panicked.
+// panicked is the error of a handler that panicked.
 type panicked struct {
 	value any
 	stack []byte
@@ -63,8 +64,8 @@ func guarded(w http.ResponseWriter, r *http.Request, next http.Handler) (p *pani
 	return nil
 }
 
-// apologize answers a panic as the internal error it is, when nothing was
-// answered yet. What the handler had put into the header is dropped.
+// apologize answers a panic as an internal error, if nothing was answered yet. It drops the
+// handler's headers.
 func apologize(rec *recorder, r *http.Request, err error) {
 	if rec.Written() {
 		rec.cut = true
@@ -72,23 +73,22 @@ func apologize(rec *recorder, r *http.Request, err error) {
 	}
 	h := rec.Header()
 	for name := range h {
-		if name != "X-Request-Id" {
+		if name != "X-Request-Id" && name != "Connection" {
 			h.Del(name)
 		}
 	}
 	wire.Fail(rec, r, err)
 }
 
-// How much of a path the request line shows, and of each part of one that no route
-// has.
+// Maximum length of a path in the request line, and of each part of a path without a route.
 const (
 	longest     = 512
 	longestPart = 20
 )
 
-// shownPath is the path as the request line shows it. Only a route can say whether
-// its path tells a secret. A path without a route may be a link that was copied with
-// a full stop behind it, so what is as long as a secret is left out.
+// shownPath returns the path for the request line. Only a route knows whether its path contains a
+// secret. A path without a route may be a copied link with a full stop after it, so anything as
+// long as a secret is left out.
 func shownPath(path string, note *wire.RequestLog) string {
 	switch {
 	case note.Secret:
@@ -108,8 +108,8 @@ func shownPath(path string, note *wire.RequestLog) string {
 	return path
 }
 
-// line writes the one line of a request. It shows the path and never the query:
-// codes, tokens and client secrets travel there.
+// line writes the log line of a request. It shows the path and never the query, which may have
+// codes, tokens and client secrets.
 func (s *Server) line(r *http.Request, rec *recorder, note *wire.RequestLog, took time.Duration, p *panicked) {
 	level := slog.LevelInfo
 	switch {
@@ -147,8 +147,7 @@ func (s *Server) line(r *http.Request, rec *recorder, note *wire.RequestLog, too
 	s.Log.LogAttrs(ctx, level, "request", attrs...)
 }
 
-// requestID takes the id that a proxy or client gave, when it is short and
-// plain, and makes one otherwise.
+// requestID returns the id from a proxy or client if it is short and plain, or else a new one.
 func requestID(r *http.Request) string {
 	const most = 64
 	id := r.Header.Get("X-Request-Id")
@@ -157,7 +156,8 @@ func requestID(r *http.Request) string {
 	}
 	for i := range len(id) {
 		c := id[i]
-		plain := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.'
+		plain := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' ||
+			c == '.'
 		if !plain {
 			return wire.NewRequestID()
 		}
@@ -165,7 +165,7 @@ func requestID(r *http.Request) string {
 	return id
 }
 
-// recorder remembers what was answered, and cuts off clients that do not read it.
+// recorder records the answer, and cuts off clients that do not read it.
 type recorder struct {
 	http.ResponseWriter
 	progress time.Duration
@@ -174,7 +174,7 @@ type recorder struct {
 	cut      bool // the answer broke off
 }
 
-// WriteHeader remembers the first final status.
+// WriteHeader records the first final status.
 func (r *recorder) WriteHeader(status int) {
 	if r.status == 0 && status >= http.StatusOK {
 		r.status = status
@@ -182,12 +182,11 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// piece is how much of a long answer has to be taken at a time.
+// piece is the part of a long answer that a client must read within a timeout.
 const piece = 64 << 10
 
-// Write counts. A long answer is written in pieces, each of which the client has to
-// take in time: one that reads steadily may take as long as it needs, one that does
-// not must not make the answer stay in memory.
+// Write counts. It writes a long answer in pieces, each with a timeout. A client that reads
+// steadily may take as long as it needs; one that does not must not keep the answer in memory.
 func (r *recorder) Write(b []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
@@ -196,7 +195,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 	for {
 		next := b[written:min(written+piece, len(b))]
 		if len(b) > piece {
-			// A writer without deadlines, as in tests, has no client that is slow.
+			// A writer without deadlines, as in tests, has no slow client.
 			_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Now().Add(r.progress))
 		}
 		n, err := r.ResponseWriter.Write(next)
@@ -208,13 +207,13 @@ func (r *recorder) Write(b []byte) (int, error) {
 	}
 }
 
-// Written reports whether the answer has begun; wire.Fail asks it.
+// Written reports whether the answer has begun; wire.Fail calls it.
 func (r *recorder) Written() bool { return r.status != 0 }
 
 // Unwrap lets http.ResponseController reach the connection.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// code is the status answered; a handler that writes nothing answers 200.
+// code returns the answered status; a handler that writes nothing answers 200.
 func (r *recorder) code() int {
 	if r.status == 0 {
 		return http.StatusOK

@@ -198,8 +198,8 @@ func TestLongPathIsCut(t *testing.T) {
 	}
 }
 
-// TestPathWithoutRouteTellsNoSecret: a link with a secret in its path that was not
-// copied well leads nowhere, and is not in the log either.
+// TestPathWithoutRouteTellsNoSecret: a wrongly copied link with a secret in its path is a 404, and
+// not in the log either.
 func TestPathWithoutRouteTellsNoSecret(t *testing.T) {
 	const id = "b3631290-bc02-499a-a052-9a963fc3c991"
 	route := wire.Public("GET", "/licensing/{id}/redeem", func(w http.ResponseWriter, _ *http.Request) error { return wire.NoContent(w) })

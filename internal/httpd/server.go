@@ -1,9 +1,9 @@
-// Package httpd serves HTTP: listeners, timeouts, the request id and the one
-// log line of each request, recovery from panics, the client's address behind
-// declared proxies, health, metrics and the admin listener, and a stop in order.
+// Package httpd serves HTTP: listeners, timeouts, the request id and one log line per request,
+// recovery from panics, the client's address behind declared proxies, health, metrics and the admin
+// listener, and an orderly stop.
 //
-// It knows no API and no domain package: it gets one handler, the checks of readiness,
-// and what is to be stopped after the last request. Only package app imports it.
+// It knows no API and no domain package: it gets one handler, the readiness checks, and the
+// functions to call after the last request. Only package app imports it.
 package httpd
 
 import (
@@ -19,14 +19,12 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
 	"go.opentelemetry.io/otel/trace"
 
-	"claviger/internal/wire"
+	"claviger/internal/requestlog"
 )
 
-// Timeouts bound what a client, a handler and a stop may take. A zero value has
-// the default that stands beside it.
+// Timeouts limit clients, handlers and stops. A zero value means the default in the comment.
 type Timeouts struct {
 	Header   time.Duration // to read the request header: 5 s
 	Read     time.Duration // to read the whole request: 30 s
@@ -34,9 +32,9 @@ type Timeouts struct {
 	Write    time.Duration // from the header to the end of a short answer: 60 s
 	Progress time.Duration // for each 64 KiB of a longer one: 10 s
 	Idle     time.Duration // between requests of a connection: 2 min
-	Health   time.Duration // for all questions of readiness together: 2 s
+	Health   time.Duration // for all readiness checks together: 2 s
 	Notice   time.Duration // between turning unready and refusing connections, for load balancers: none
-	Drain    time.Duration // for running requests to finish when stopping: 20 s
+	Drain    time.Duration // for running requests to finish after that: 20 s
 	Stop     time.Duration // for each function of OnStop: 10 s
 }
 
@@ -55,38 +53,43 @@ func (t Timeouts) withDefaults() Timeouts {
 	}
 }
 
-// DefaultMaxHeaderBytes is how large a request header may be unless told otherwise.
+// DefaultMaxHeaderBytes is the default maximum size of a request header.
 const DefaultMaxHeaderBytes = 64 << 10
 
 // Server serves one handler. Set the exported fields, then Listen, then Run.
 type Server struct {
-	Address      string       // where to listen; port 0 picks a free one
+	Address      string       // listening address; port 0 picks a free one
 	AdminAddress string       // metrics, pprof and health; "" for none
 	Handler      http.Handler // everything but health
-	Ready        []Check      // what /readyz asks
-	Proxies      Proxies      // the proxies that are trusted about the client's address
+	Ready        []Check      // checks of /readyz
+	Version      string       // of the program, shown by /readyz; "" to omit it
+	Proxies      Proxies      // proxies that are trusted to report the client's address
 	Log          *slog.Logger // slog.Default when nil
 	Metrics      *prometheus.Registry
 	Tracer       trace.Tracer // nil: requests are not traced
 	Timeouts     Timeouts
 
-	// Finished is called at the end of each request, with the status that was answered.
-	// It must not wait. Nil: not called.
-	Finished func(r *http.Request, note *wire.RequestLog, status int)
+	Requests *requestlog.Log // stores the outcome of each request of a partner; nil: it is not stored
 
-	// Hosts are the names that requests may have in their Host header, with or without
-	// a port, beside localhost and the address that they came to. Nil: any.
+	// Hosts are the allowed names in the Host header, with or without a port, in addition to
+	// localhost and the address that the request came to. Nil: any.
 	Hosts []string
 
-	// MaxHeaderBytes is the largest request header; DefaultMaxHeaderBytes when zero.
+	// MaxHeaderBytes is the maximum size of a request header; DefaultMaxHeaderBytes if zero.
 	MaxHeaderBytes int
 
-	// OnDrain is called in order when a stop begins: it ends what would not end by
-	// itself, such as streams.
+	// Hurry, if set, cuts Timeouts.Notice short when it is closed.
+	Hurry <-chan struct{}
+
+	// OnDrain is called in order when a stop begins. It ends requests that never end by themselves,
+	// such as streams.
 	OnDrain []func()
 
-	// OnStop is called in order when the last request has been answered. Each
-	// gets a context of its own, bounded by Timeouts.Stop.
+	// OnLast is called in order after Timeouts.Notice. It ends long requests, such as exports.
+	OnLast []func()
+
+	// OnStop is called in order after the last request. Each function gets its own context, limited
+	// by Timeouts.Stop.
 	OnStop []func(context.Context) error
 
 	times    Timeouts
@@ -94,6 +97,7 @@ type Server struct {
 	public   *http.Server
 	admin    *http.Server // nil without AdminAddress
 	socket   net.Listener
+	lent     bool // socket belongs to the service manager, which keeps it open
 	adminAt  net.Listener
 	hangUp   context.CancelFunc // ends the contexts of running requests
 	draining atomic.Bool
@@ -103,8 +107,7 @@ type Server struct {
 	stopping chan struct{}
 }
 
-// Listen takes the addresses and gets everything ready to serve, so that a
-// taken port is an error at the start.
+// Listen binds the addresses and prepares to serve, so that a port in use is a start-up error.
 func (s *Server) Listen(ctx context.Context) error {
 	if s.Log == nil {
 		s.Log = slog.Default()
@@ -129,12 +132,18 @@ func (s *Server) Listen(ctx context.Context) error {
 	return nil
 }
 
-// bind takes the addresses, all or none.
+// bind binds the addresses, all or none.
 func (s *Server) bind(ctx context.Context) error {
 	var lc net.ListenConfig
+	lc.SetMultipathTCP(false) // refuseNew cannot filter it
 	var err error
-	if s.socket, err = lc.Listen(ctx, "tcp", s.Address); err != nil {
-		return fmt.Errorf("listen for requests: %w", err)
+	if s.socket, s.lent, err = lentSocket(); err != nil {
+		return err
+	}
+	if !s.lent {
+		if s.socket, err = lc.Listen(ctx, "tcp", s.Address); err != nil {
+			return fmt.Errorf("listen for requests: %w", err)
+		}
 	}
 	if s.AdminAddress == "" {
 		return nil
@@ -146,7 +155,7 @@ func (s *Server) bind(ctx context.Context) error {
 	return nil
 }
 
-// unbind gives the addresses back. What has been closed already stays closed.
+// unbind closes the listeners. Closed ones stay closed.
 func (s *Server) unbind() {
 	_ = s.socket.Close()
 	if s.adminAt != nil {
@@ -154,7 +163,7 @@ func (s *Server) unbind() {
 	}
 }
 
-// newPublic is the server of the service itself.
+// newPublic returns the server of the service itself.
 func (s *Server) newPublic(ctx context.Context) *http.Server {
 	base, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	s.hangUp = hangUp
@@ -171,12 +180,12 @@ func (s *Server) newPublic(ctx context.Context) *http.Server {
 	}
 }
 
-// maxUnsent is how many bytes the system may hold for a client that does not read.
-// It takes up to megabytes by itself, for each connection.
+// maxUnsent is the maximum number of bytes that the system buffers for a client that does not read.
+// The default is up to megabytes per connection.
 const maxUnsent = 128 << 10
 
-// boundBuffer bounds what the system holds for a new connection. Where it cannot,
-// the system's own bounds hold.
+// boundBuffer limits the system's buffer of a new connection. If that fails, the system's default
+// applies.
 func boundBuffer(ctx context.Context, c net.Conn) context.Context {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		_ = tcp.SetWriteBuffer(maxUnsent)
@@ -184,10 +193,10 @@ func boundBuffer(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// Addr is the address that Listen took, with the port it got.
+// Addr returns the address of Listen with its actual port.
 func (s *Server) Addr() string { return s.socket.Addr().String() }
 
-// AdminAddr is the address of the admin listener, "" when there is none.
+// AdminAddr returns the address of the admin listener, or "".
 func (s *Server) AdminAddr() string {
 	if s.adminAt == nil {
 		return ""
@@ -195,8 +204,8 @@ func (s *Server) AdminAddr() string {
 	return s.adminAt.Addr().String()
 }
 
-// Run serves until ctx ends, Stop is called or a listener fails, then stops in
-// order and returns. It returns nil after a stop in which everything ended well.
+// Run serves until ctx ends, Stop is called or a listener fails, then stops in order and returns.
+// It returns nil after a clean stop.
 func (s *Server) Run(ctx context.Context) error {
 	failed := make(chan error, 2)
 	var wg sync.WaitGroup
@@ -220,12 +229,16 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// Stop stops in order: turns unready, calls OnDrain, accepts no more connections, lets running
-// requests finish (cutting them off after Timeouts.Drain, or when ctx ends),
-// calls OnStop, and closes the admin listener last. It is safe to call twice:
-// the second call waits for the first and returns the same. The price of the
-// bounds: a handler that does not heed its context may still be running when
-// OnStop is called.
+// Stop stops in order:
+//
+//  1. It turns unready, calls OnDrain and still serves for Timeouts.Notice, one request per
+//     connection. Proxies learn that the node leaves, and their idle connections end by themselves.
+//  2. It accepts no more connections, calls OnLast and lets running requests finish. It cuts them
+//     off after Timeouts.Drain, or when ctx ends.
+//  3. It calls OnStop, and closes the admin listener last.
+//
+// A second call waits for the first and returns the same result. The cost of the limits: a handler
+// that ignores its context may still run when OnStop is called.
 func (s *Server) Stop(ctx context.Context) error {
 	if s.public == nil {
 		return nil // it never listened
@@ -242,12 +255,19 @@ func (s *Server) stop(ctx context.Context) error {
 	for _, f := range s.OnDrain {
 		f()
 	}
-	s.public.SetKeepAlivesEnabled(false)
-	pause(ctx, s.times.Notice)
+	if s.times.Notice > 0 {
+		s.pause(ctx, s.times.Notice)
+	}
+	for _, f := range s.OnLast {
+		f()
+	}
 
 	var errs []error
 	drain, cancel := context.WithTimeout(ctx, s.times.Drain)
 	defer cancel()
+	if !s.lent {
+		_ = refuseNew(drain, s.socket) // where it is not possible, a connection may be reset
+	}
 	if err := s.public.Shutdown(drain); err != nil {
 		errs = append(errs, fmt.Errorf("wait for running requests: %w", err))
 	}
@@ -269,15 +289,13 @@ func (s *Server) stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// pause waits for d, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
+// pause waits for d, or until ctx ends or Hurry is closed.
+func (s *Server) pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+	case <-s.Hurry:
 	case <-ctx.Done():
 	}
 }

@@ -112,7 +112,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// events is what happened, in order.
+// events records events in order.
 type events struct {
 	mu   sync.Mutex
 	list []string
@@ -124,7 +124,7 @@ func (e *events) add(s string) {
 	e.list = append(e.list, s)
 }
 
-// bounded checks the context that a stop function gets.
+// bounded checks the context of a stop function.
 func bounded(ctx context.Context) error {
 	if _, ok := ctx.Deadline(); !ok || ctx.Err() != nil {
 		return errUnbounded
@@ -192,7 +192,7 @@ func TestStopInOrder(t *testing.T) {
 	h.checkSilent()
 }
 
-// checkSilent checks that nobody listens any more.
+// checkSilent checks that no listener is left.
 func (h *harness) checkSilent() {
 	h.t.Helper()
 	for _, addr := range []string{h.Addr(), h.AdminAddr()} {
@@ -221,7 +221,7 @@ func TestStopWaitsForRequests(t *testing.T) {
 	<-entered
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Stop(context.WithoutCancel(t.Context())) }()
-	for { // it accepts nothing new while one is running
+	for { // accepts nothing new while one request is running
 		resp, err := h.open("http://" + h.Addr() + "/livez")
 		if err != nil {
 			break

@@ -11,8 +11,8 @@ import (
 	"claviger/internal/httpd"
 )
 
-// refuseToRead asks for a path over a connection with a small buffer and reads
-// nothing of the answer. The connection stays open as long as the test.
+// refuseToRead requests a path over a connection with a small buffer and reads nothing. The
+// connection stays open until the test ends.
 func (h *harness) refuseToRead(path string) {
 	h.t.Helper()
 	var dialer net.Dialer
@@ -29,8 +29,8 @@ func (h *harness) refuseToRead(path string) {
 	}
 }
 
-// TestClientThatDoesNotReadIsCutOff: its answer must not stay in memory, and the
-// system holds only a part of it.
+// TestClientThatDoesNotReadIsCutOff: its answer must not stay in memory, and the system buffers
+// only a part of it.
 func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
 	type outcome struct {
 		n   int
@@ -51,8 +51,8 @@ func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
 	}
 }
 
-// TestSteadyClientMayTakeLong writes an answer when the time for a whole answer is
-// over: a long one is still taken, since its time goes by what was taken.
+// TestSteadyClientMayTakeLong writes an answer after the timeout of a whole answer: a long one
+// still succeeds, because each piece has its own timeout.
 func TestSteadyClientMayTakeLong(t *testing.T) {
 	long := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 	h := start(t, &httpd.Server{

@@ -11,8 +11,7 @@ import (
 	"claviger/internal/ui"
 )
 
-// TestStreams: a stream outlives the times that a request may take, and ends first when
-// the server stops.
+// TestStreams: a stream outlives the timeouts of a request, and ends first when the server stops.
 func TestStreams(t *testing.T) {
 	streams := &ui.Streams{Comment: 20 * time.Millisecond}
 	still := func(context.Context) error { return nil }

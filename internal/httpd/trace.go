@@ -12,7 +12,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// traced begins a span for each request, as a part of the client's trace if it names one.
+// traced begins a span for each request, as part of the client's trace if it has one.
 func (s *Server) traced(next http.Handler) http.Handler {
 	if s.Tracer == nil {
 		return next
@@ -25,8 +25,8 @@ func (s *Server) traced(next http.Handler) http.Handler {
 	})
 }
 
-// describe says in the span of a request what became of it. Paths may have secrets in
-// them, so that only the route is named.
+// describe records the outcome of a request in its span. Paths may contain secrets, so it names
+// only the route.
 func describe(r *http.Request, note *wire.RequestLog, status int) {
 	span := trace.SpanFromContext(r.Context())
 	if !span.IsRecording() {

@@ -1,12 +1,11 @@
-// Package idempotency stores the outcome of a request that can be repeated, in the
-// same transaction as the request's effect, so that a repeated request has no second
-// effect and gets the first answer. A request is recognised by its Idempotency-Key
-// or by its external id. It owns the table idempotency_keys.
+// Package idempotency stores the outcome of a repeatable request in the same transaction as its
+// effect. So a repeated request has no second effect and gets the first answer. A request is
+// recognized by its Idempotency-Key or by its external id. It owns the table idempotency_keys.
 //
-// An outcome is what happened, in a form that the package that did it defines: ids,
-// and the facts that its own tables do not preserve. It is not an answer: the HTTP
-// package makes the answer from what the domain package returns, the first time and
-// for every repeat. An outcome has no secrets and no personal data.
+// An outcome describes the effect, in a form defined by the package that caused it: ids, and facts
+// that its own tables do not preserve. It is not an answer: the HTTP package makes the answer from
+// the result of the domain package, the first time and for every repeat. An outcome has no secrets
+// and no personal data.
 package idempotency
 
 import (
@@ -20,29 +19,29 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Lifetime is how long the outcome for an Idempotency-Key is stored at least. The
-// outcome for an external id is never pruned.
+// Lifetime is the minimum time that the outcome for an Idempotency-Key is stored. The outcome for
+// an external id is never pruned.
 const Lifetime = 30 * 24 * time.Hour
 
-// maxKey is how many characters a key may have.
+// maxKey is the maximum length of a key.
 const maxKey = 255
 
 // Request identifies a request. With an empty Key it is not stored.
 type Request struct {
-	Scope string // who chose the key: the token, or see External
+	Scope string // owner of the key: the token, or see External
 	Key   string // as the sender chose it
-	Body  string // hash of the request, to tell a repeat from another one
+	Body  string // hash of the request, to distinguish a repeat from another request
 
 	external bool
 }
 
-// External identifies a request by the external id of what it makes, which is unique
-// in the scope for ever. content is the hash of the request.
+// External identifies a request by the external id of the thing it creates, which is unique in the
+// scope forever. content is the hash of the request.
 func External(scope, id, content string) Request {
 	return Request{Scope: "external:" + scope, Key: id, Body: content, external: true}
 }
 
-// Valid refuses a malformed Idempotency-Key.
+// Valid rejects a malformed Idempotency-Key.
 func (r Request) Valid() error {
 	if r.Key == "" || len(r.Key) > maxKey {
 		return errInvalid()
@@ -60,29 +59,31 @@ func errInvalid() error {
 		"Idempotency-Key must have 1 to %d printable ASCII characters; a UUID will do.", maxKey).On("Idempotency-Key")
 }
 
-// ErrExternalIDReused is the fault of an external id that was used with other
-// content.
+// ErrExternalIDReused is the fault of an external id that was used with other content.
 func ErrExternalIDReused() error {
-	return fault.New(fault.Conflict, codeExternalIDReused,
-		"This external_id was used before with other content. Use a new one, or repeat the first request as it was.").On("external_id")
+	return fault.New(
+		fault.Conflict,
+		codeExternalIDReused,
+		"This external_id was used before with other content. Use a new one, or repeat the first request as it was.",
+	).On("external_id")
 }
 
-// Lookup reads the outcome stored for the request into outcome and reports whether
-// there is one. The caller calls it before everything else in the transaction: it
-// locks an Idempotency-Key until the transaction ends, so that the effect of the same
-// request on another connection is either visible here or reported as still running.
+// Lookup reads the outcome stored for the request into outcome and reports whether there is one.
+// Call it first in the transaction: it locks an Idempotency-Key until the transaction ends. So the
+// effect of the same request on another connection is either visible here or reported as still
+// running.
 func Lookup(ctx context.Context, tx *sqldb.Tx, r Request, outcome any) (found bool, err error) {
 	return QueueLookup(tx, r).Read(ctx, outcome)
 }
 
-// Pending is a lookup that is queued.
+// Pending is a queued lookup.
 type Pending struct {
 	request Request
 	in      *Lookups
 }
 
-// QueueLookup is Lookup that shares a round trip with the queries queued beside it.
-// An external id is not locked: its caller holds the lock under which it is used.
+// QueueLookup is Lookup that shares a round trip with other queued queries. An external id is not
+// locked: the caller holds the lock under which it is used.
 func QueueLookup(tx *sqldb.Tx, r Request) Pending { return Pending{r, QueueLookups(tx, r)} }
 
 // Read waits for the lookup; see Lookup.
@@ -90,22 +91,21 @@ func (p Pending) Read(ctx context.Context, outcome any) (found bool, err error) 
 	return p.in.Read(ctx, p.request, outcome)
 }
 
-// Lookups is the outcomes of several requests that are served in one transaction: those
-// that are stored, and those that it adds.
+// Lookups has the outcomes of several requests in one transaction: stored ones and added ones.
 type Lookups struct {
 	tx     *sqldb.Tx
-	held   *sqldb.Result[string] // the locks that other transactions hold; nil: none was tried
-	queued []*sqldb.Result[row]  // for each scope
+	held   *sqldb.Result[string] // locks held by other transactions; nil: none was tried
+	queued []*sqldb.Result[row]  // one per scope
 	known  map[id]row            // nil: not read yet
 	added  [][]any
 }
 
-// id is where the outcome of a request is stored.
+// id is the key of a stored outcome.
 type id struct{ scope, key string }
 
 func (r Request) id() id { return id{r.Scope, r.Key} }
 
-// lock is the name of the lock of an Idempotency-Key, which older nodes use, too.
+// lock returns the name of the lock of an Idempotency-Key. Older nodes use the same name.
 func (r Request) lock() string { return "once:" + r.Scope + ":" + r.Key }
 
 // QueueLookups queues the lookups of several requests.
@@ -125,9 +125,14 @@ func QueueLookups(tx *sqldb.Tx, requests ...Request) *Lookups {
 	if len(locks) > 0 {
 		l.held = tx.TryLocks(locks...)
 	}
-	for scope, list := range keys { // each is read after its locks were tried
-		l.queued = append(l.queued, sqldb.QueueQuery(tx, scanRow,
-			`SELECT scope, key, request, outcome FROM idempotency_keys WHERE scope = $1 AND key = ANY($2)`, scope, list))
+	for scope, list := range keys { // each is read after trying its locks
+		l.queued = append(l.queued, sqldb.QueueQuery(
+			tx,
+			scanRow,
+			`SELECT scope, key, request, outcome FROM idempotency_keys WHERE scope = $1 AND key = ANY($2)`,
+			scope,
+			list,
+		))
 	}
 	return l
 }
@@ -192,7 +197,7 @@ type row struct {
 
 func scanRow(r *sqldb.Row, s *row) error { return r.Scan(&s.scope, &s.key, &s.request, &s.outcome) }
 
-// Store queues the outcome of a request for which Lookup found none.
+// Store queues the outcome of a request if Lookup found none.
 func Store(tx *sqldb.Tx, r Request, outcome any, at time.Time) error {
 	l := &Lookups{tx: tx, known: map[id]row{}}
 	if err := l.Add(r, outcome, at); err != nil {
@@ -202,7 +207,7 @@ func Store(tx *sqldb.Tx, r Request, outcome any, at time.Time) error {
 	return nil
 }
 
-// Add adds the outcome of a request for which Read found none. Read finds it from now on.
+// Add adds the outcome of a request if Read found none. Read finds it from now on.
 func (l *Lookups) Add(r Request, outcome any, at time.Time) error {
 	if r.Key == "" {
 		return nil
@@ -220,13 +225,13 @@ func (l *Lookups) Add(r Request, outcome any, at time.Time) error {
 	return nil
 }
 
-// Store queues the outcomes that were added.
+// Store queues the added outcomes.
 func (l *Lookups) Store() {
 	l.tx.Insert("idempotency_keys", []string{"scope", "key", "request", "outcome", "created_at", "expires_at"}, l.added)
 	l.added = nil
 }
 
-// Delete queues the removal of a request's outcome, as when what it made is deleted.
+// Delete queues the removal of a request's outcome, as when the thing it created is deleted.
 func Delete(tx *sqldb.Tx, r Request) {
 	tx.Queue(`DELETE FROM idempotency_keys WHERE scope = $1 AND key = $2`, r.Scope, r.Key)
 }
@@ -237,10 +242,11 @@ type Pruner struct {
 	Now func() time.Time
 }
 
-// Prune removes the expired outcomes and returns how many there were.
+// Prune removes the expired outcomes and returns their number.
 func (p *Pruner) Prune(ctx context.Context) (int64, error) {
 	n, err := p.DB.DeleteInBatches(ctx, p.Now(), `DELETE FROM idempotency_keys WHERE (scope, key) IN (
-		SELECT scope, key FROM idempotency_keys WHERE expires_at <> 0 AND expires_at < $1 ORDER BY expires_at LIMIT $2)`)
+		SELECT scope, key FROM idempotency_keys WHERE expires_at <> 0 AND expires_at < $1 ORDER BY expires_at
+		LIMIT $2)`)
 	if err != nil {
 		return n, fmt.Errorf("prune stored outcomes: %w", err)
 	}

@@ -40,12 +40,12 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// outcome is what a request of these tests does.
+// outcome is the outcome of a request in these tests.
 type outcome struct {
 	Body string `json:"body"`
 }
 
-// run runs a request whose effect is to count, and returns its outcome.
+// run runs a request that increments effects, and returns its outcome.
 func run(t *testing.T, db *sqldb.DB, r idempotency.Request, effects *atomic.Int64) (string, error) {
 	t.Helper()
 	var got outcome
@@ -55,7 +55,8 @@ func run(t *testing.T, db *sqldb.DB, r idempotency.Request, effects *atomic.Int6
 		if err != nil {
 			return err
 		}
-		if did = !found; found {
+		did = !found
+		if found {
 			return nil
 		}
 		got = outcome{Body: r.Body}
@@ -146,8 +147,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestStillRunning repeats a request while the first is still running; SQLite has one
-// writer, so that the repeat waits there.
+// TestStillRunning repeats a request while the first is still running. SQLite has one writer, so
+// the repeat waits there.
 func TestStillRunning(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("only PostgreSQL runs two writers at once")
@@ -187,7 +188,7 @@ func TestPrune(t *testing.T) {
 	}
 	now := noon.Add(idempotency.Lifetime)
 	p := idempotency.Pruner{DB: db, Now: func() time.Time { return now }}
-	// The outcome of noon is exactly as old as it may get.
+	// The outcome of noon has exactly the maximum age.
 	for _, want := range []int64{old - 1, 0} {
 		if n, err := p.Prune(t.Context()); n != want || err != nil {
 			t.Errorf("Prune = %d, %v; want %d", n, err, want)

@@ -1,9 +1,9 @@
-// Package invitation has the invitations to a team by mail: to that of a partner, or to
-// the marketplace's own. An invitation is for one address, works for seven days and once,
-// and a new one ends the old. It owns the table invitations.
+// Package invitation stores the invitations to a team by email: to a partner's team, or to the
+// marketplace's own. An invitation is for one address, works once within seven days, and a new one
+// ends the old. It owns the table invitations.
 //
-// Who may invite, and what it means to join, is known by the package that has the team:
-// partner or account.
+// The packages with teams, partner and account, check the right to invite and define the
+// membership.
 package invitation
 
 import (
@@ -20,17 +20,16 @@ import (
 	"claviger/internal/validate"
 )
 
-// The bounds of invitations.
+// Limits of invitations.
 const (
 	Life   = 7 * 24 * time.Hour
-	Most   = 20 // mailed for one team in Window
+	Most   = 20 // emails for one team in Window
 	Window = time.Hour
 	listed = 100
-	kept   = 30 * 24 * time.Hour // after it expired; it names somebody
+	kept   = 30 * 24 * time.Hour // after it expired; it contains personal data
 )
 
-// Invitation asks the person with an address to join a team. Its secret is in the mail
-// alone.
+// Invitation asks the person with an address to join a team. Its secret is only in the email.
 type Invitation struct {
 	ID        int64
 	Team      int64 // the partner, or Marketplace
@@ -50,34 +49,34 @@ func scan(r *sqldb.Row, n *Invitation) error {
 	return r.Scan(&n.ID, &n.Team, &n.Email, &n.Role, &n.InvitedBy, &n.CreatedAt, &n.ExpiresAt)
 }
 
-// Team is who invites.
+// Team is the inviting team.
 type Team struct {
 	ID      int64
 	Subject string // of audit entries, such as "partner:1"
 	Action  string // of audit entries, such as "partner.invite"
 	Path    string // of the page that shows an invitation; its parameter is token
 
-	// Lock locks the team for the rest of the transaction. It refuses somebody who may no
-	// longer invite.
+	// Lock locks the team for the rest of the transaction. It refuses an actor that may no longer
+	// invite.
 	Lock func(ctx context.Context, tx *sqldb.Tx) error
-	// CheckSize refuses one more member than the team may have.
+	// CheckSize refuses another member if the team is full.
 	CheckSize func(ctx context.Context, tx *sqldb.Tx) error
-	// Content is the mail, without its link. What the inviter typed or is called is not in
-	// it: nothing of that may reach people in our name.
+	// Content returns the email, without its link. It contains neither text nor the name of the
+	// inviter: they must not reach people in our name.
 	Content func(n Invitation) mail.Content
 }
 
-// Book is the book of invitations.
-type Book struct {
+// Store stores invitations.
+type Store struct {
 	DB        *sqldb.DB
 	Now       func() time.Time
 	Mail      *mail.Outbox
-	PublicURL string // without a slash at its end
+	PublicURL string // without a trailing slash
 }
 
-// Invite mails an invitation to an address. It replaces one that is open: the older link
-// ends. The role is the caller's to check.
-func (b *Book) Invite(ctx context.Context, by audit.Actor, t Team, email, role string) (Invitation, error) {
+// Invite emails an invitation to an address. It replaces an open one and ends its link. The caller
+// checks the role.
+func (b *Store) Invite(ctx context.Context, by audit.Actor, t Team, email, role string) (Invitation, error) {
 	email, err := validate.Email("email", email)
 	if err != nil {
 		return Invitation{}, err
@@ -88,14 +87,32 @@ func (b *Book) Invite(ctx context.Context, by audit.Actor, t Team, email, role s
 		if err := t.Lock(ctx, tx); err != nil {
 			return err
 		}
-		now, key := b.Now(), validate.EmailKey(email)
+		now := b.Now()
+		key := validate.EmailKey(email)
 		if err := mayInvite(ctx, tx, t, now); err != nil {
 			return err
 		}
-		tx.Queue(`UPDATE invitations SET ended_at = $3 WHERE partner_id = $1 AND email_key = $2 AND ended_at = 0`, t.ID, key, now)
-		n, err = sqldb.One(ctx, tx, scan, `INSERT INTO invitations (partner_id, email, email_key, role, hash, invited_by, created_at, expires_at, ended_at)
+		tx.Queue(
+			`UPDATE invitations SET ended_at = $3 WHERE partner_id = $1 AND email_key = $2 AND ended_at = 0`,
+			t.ID,
+			key,
+			now,
+		)
+		n, err = sqldb.One(
+			ctx,
+			tx,
+			scan,
+			`INSERT INTO invitations (partner_id, email, email_key, role, hash, invited_by, created_at, expires_at, ended_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0) RETURNING `+columns,
-			t.ID, email, key, role, secret.Hash(token), by.ID, now, now.Add(Life))
+			t.ID,
+			email,
+			key,
+			role,
+			secret.Hash(token),
+			by.ID,
+			now,
+			now.Add(Life),
+		)
 		if err != nil {
 			return err
 		}
@@ -109,7 +126,7 @@ func (b *Book) Invite(ctx context.Context, by audit.Actor, t Team, email, role s
 	return n, nil
 }
 
-// mayInvite bounds how many mails a team has sent and how many people are in it.
+// mayInvite limits the number of emails and members of a team.
 func mayInvite(ctx context.Context, tx *sqldb.Tx, t Team, now time.Time) error {
 	sent, err := sqldb.All(ctx, tx, sqldb.Value[time.Time], `SELECT created_at FROM invitations
 		WHERE partner_id = $1 AND created_at > $2 ORDER BY created_at LIMIT $3`, t.ID, now.Add(-Window), Most)
@@ -117,30 +134,40 @@ func mayInvite(ctx context.Context, tx *sqldb.Tx, t Team, now time.Time) error {
 		return fmt.Errorf("count invitations: %w", err)
 	}
 	if len(sent) >= Most {
-		f := fault.New(fault.Throttled, CodeTooManyInvitations,
-			"%d invitations were mailed in the last hour, which is the limit. Wait a while, then send this one again.", Most)
+		f := fault.New(
+			fault.Throttled,
+			CodeTooManyInvitations,
+			"%d invitations were mailed in the last hour, which is the limit. Wait a while, then send this one again.",
+			Most,
+		)
 		f.After = sent[0].Add(Window).Sub(now)
 		return f
 	}
 	return t.CheckSize(ctx, tx)
 }
 
-// message is the mail with its link.
-func (b *Book) message(t Team, n Invitation, token string) mail.Message {
+// message returns the email with its link.
+func (b *Store) message(t Team, n Invitation, token string) mail.Message {
 	c := t.Content(n)
 	c.Hello = "Hello,"
 	c.Closing = []string{
-		"Open the link, sign in with this email address or make an account with it, and accept. The link works for seven days; a newer invitation ends it.",
+		"Open the link, sign in with this email address or make an account with it, and accept. The link works for " +
+			"seven days; a newer invitation ends it.",
 		"If you do not know the team, you need not do anything.",
 	}
 	c.Button = mail.Link{Name: "Look at the invitation", URL: b.PublicURL + t.Path + "?token=" + token}
 	text, html := c.Render()
-	return mail.Message{Cause: fmt.Sprintf("invitation %d", n.ID), To: n.Email, Subject: c.Title, Text: text, HTML: html}
+	return mail.Message{
+		Cause:   fmt.Sprintf("invitation %d", n.ID),
+		To:      n.Email,
+		Subject: c.Title,
+		Text:    text,
+		HTML:    html,
+	}
 }
 
-// List returns the invitations of a team that are open, newest first; those that expired
-// lately, too.
-func (b *Book) List(ctx context.Context, team int64) ([]Invitation, error) {
+// List returns the open and the recently expired invitations of a team, newest first.
+func (b *Store) List(ctx context.Context, team int64) ([]Invitation, error) {
 	list, err := sqldb.All(ctx, b.DB, scan, `SELECT `+columns+` FROM invitations
 		WHERE partner_id = $1 AND ended_at = 0 ORDER BY id DESC LIMIT $2`, team, listed)
 	if err != nil {
@@ -150,7 +177,7 @@ func (b *Book) List(ctx context.Context, team int64) ([]Invitation, error) {
 }
 
 // Get returns an open invitation of a team.
-func (b *Book) Get(ctx context.Context, team, id int64) (Invitation, error) {
+func (b *Store) Get(ctx context.Context, team, id int64) (Invitation, error) {
 	n, err := sqldb.One(ctx, b.DB, scan, `SELECT `+columns+` FROM invitations
 		WHERE id = $1 AND partner_id = $2 AND ended_at = 0`, id, team)
 	if errors.Is(err, sqldb.ErrNone) {
@@ -163,11 +190,15 @@ func (b *Book) Get(ctx context.Context, team, id int64) (Invitation, error) {
 }
 
 func unknownInvitation() error {
-	return fault.New(fault.Missing, codeUnknownInvitation, "There is no such invitation, or it was accepted or withdrawn.")
+	return fault.New(
+		fault.Missing,
+		codeUnknownInvitation,
+		"There is no such invitation, or it was accepted or withdrawn.",
+	)
 }
 
-// Withdraw ends an invitation that is open.
-func (b *Book) Withdraw(ctx context.Context, by audit.Actor, t Team, id int64) error {
+// Withdraw ends an open invitation.
+func (b *Store) Withdraw(ctx context.Context, by audit.Actor, t Team, id int64) error {
 	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := t.Lock(ctx, tx); err != nil {
 			return err
@@ -190,12 +221,30 @@ func (b *Book) Withdraw(ctx context.Context, by audit.Actor, t Team, id int64) e
 	return nil
 }
 
-// EndOf queues the end of the invitations that somebody sent who may no longer invite.
+// EndOf queues the end of a user's invitations after the user lost the right to invite.
 func EndOf(tx *sqldb.Tx, team, userID int64, at time.Time) {
-	tx.Queue(`UPDATE invitations SET ended_at = $3 WHERE partner_id = $1 AND invited_by = $2 AND ended_at = 0`, team, userID, at)
+	tx.Queue(
+		`UPDATE invitations SET ended_at = $3 WHERE partner_id = $1 AND invited_by = $2 AND ended_at = 0`,
+		team,
+		userID,
+		at,
+	)
 }
 
-// Remove queues that a team that is removed has no invitations.
+// Waits reports whether an invitation for an address, to any team, can be accepted at a time.
+func Waits(ctx context.Context, r sqldb.Reader, email string, at time.Time) (bool, error) {
+	if email == "" {
+		return false, nil
+	}
+	waits, err := sqldb.One(ctx, r, sqldb.Value[bool], `SELECT EXISTS (SELECT 1 FROM invitations
+		WHERE email_key = $1 AND ended_at = 0 AND expires_at > $2)`, validate.EmailKey(email), at)
+	if err != nil {
+		return false, fmt.Errorf("look for an open invitation: %w", err)
+	}
+	return waits, nil
+}
+
+// Remove queues the deletion of a team's invitations.
 func Remove(tx *sqldb.Tx, team int64) {
 	tx.Queue(`DELETE FROM invitations WHERE partner_id = $1`, team)
 }
@@ -207,8 +256,8 @@ func Erase(tx *sqldb.Tx, email string) {
 	}
 }
 
-// Prune removes invitations that expired some time ago, and returns how many there were.
-func (b *Book) Prune(ctx context.Context) (int64, error) {
+// Prune removes invitations that expired some time ago, and returns their number.
+func (b *Store) Prune(ctx context.Context) (int64, error) {
 	n, err := b.DB.DeleteInBatches(ctx, b.Now().Add(-kept), `DELETE FROM invitations WHERE id IN (
 		SELECT id FROM invitations WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`)
 	if err != nil {
@@ -217,8 +266,7 @@ func (b *Book) Prune(ctx context.Context) (int64, error) {
 	return n, nil
 }
 
-// facts has no address: audit entries are never deleted, and the person can demand to be
-// erased.
+// facts has no address: audit entries are never deleted, and the person can demand to be erased.
 func (n Invitation) facts() audit.Facts {
 	return audit.Facts{"invitation_id": n.ID, "role": n.Role}
 }

@@ -1,6 +1,6 @@
-// Package job stores when each background job last ran, how long that took and how it
-// ended, so that people see a job that fails or stands still. It owns the table job_runs.
-// What runs when is the jobs' own business, and which node runs them that of cluster.
+// Package job stores the last run of each background job, its duration and its result, so that
+// people notice a job that fails or stops. It owns the table job_runs. Jobs schedule themselves,
+// and cluster decides on which node they run.
 package job
 
 import (
@@ -16,61 +16,61 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// writeEvery is how often runs that end as the one before are written, at most: some jobs
-// look for work several times a second.
+// writeEvery is the minimum interval for storing runs with an unchanged result: some jobs look for
+// work several times a second.
 const writeEvery = time.Minute
 
-// Late is how long after its time the next run of a job has not come when people are told.
-// It is longer than writeEvery: a run that was not written is not missing.
+// Late is the delay after which a missing run is reported. It is longer than writeEvery: an
+// unwritten run is not missing.
 const Late = 5 * time.Minute
 
-// writeTime bounds one write.
+// writeTime is the timeout of one write.
 const writeTime = 5 * time.Second
 
-// maxError is how many characters of an error are stored.
+// maxError is the maximum number of characters stored of an error.
 const maxError = 500
 
 // Run is the last run of a job.
 type Run struct {
 	Job         string
-	Node        string // that ran it
+	Node        string // node that ran it
 	BeganAt     time.Time
 	Took        time.Duration
-	NextAt      time.Time // when it is to run next; zero: it runs once
-	SucceededAt time.Time // of the last run that ended well; zero: none did
-	FailedSince time.Time // zero: it ended well
+	NextAt      time.Time // next scheduled run; zero: it runs once
+	SucceededAt time.Time // of the last successful run; zero: none
+	FailedSince time.Time // zero: the last run succeeded
 	Error       string
 }
 
 // Failed reports whether the last run failed.
 func (r Run) Failed() bool { return !r.FailedSince.IsZero() }
 
-// Late reports whether the next run is missing.
+// Late reports whether the next run is overdue.
 func (r Run) Late(now time.Time) bool { return !r.NextAt.IsZero() && now.Sub(r.NextAt) > Late }
 
 // Log stores the runs of a node's jobs.
 type Log struct {
 	DB   *sqldb.DB
 	Now  func() time.Time
-	Node string       // what this node is called
+	Node string       // name of this node
 	Log  *slog.Logger // nil: slog.Default()
 
 	mu      sync.Mutex
 	written map[string]Run
 }
 
-// Ran is called by a job at the end of each run, with how long the run took and its error.
+// Ran is called by a job at the end of each run, with its duration and its error.
 type Ran func(ctx context.Context, took time.Duration, err error)
 
-// Run calls it, if there is one to call.
+// Run calls f if it is not nil.
 func (f Ran) Run(ctx context.Context, began time.Time, err error) {
-	if f != nil && ctx.Err() == nil { // a run that was cut short says nothing of the job
+	if f != nil && ctx.Err() == nil { // an interrupted run says nothing about the job
 		f(ctx, time.Since(began), err)
 	}
 }
 
-// Of returns what a job calls at the end of each run. every is how long it waits between
-// two of them; 0: it runs once.
+// Of returns the function that a job calls at the end of each run. every is the interval of runs;
+// 0: it runs once.
 func (l *Log) Of(name string, every time.Duration) Ran {
 	return func(ctx context.Context, took time.Duration, err error) {
 		now := l.Now()
@@ -93,7 +93,7 @@ func (l *Log) Of(name string, every time.Duration) Ran {
 	}
 }
 
-// due reports whether a run is to be written, and notes that it is.
+// due reports whether a run must be written, and records that it is.
 func (l *Log) due(r Run, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,7 +108,7 @@ func (l *Log) due(r Run, now time.Time) bool {
 	return true
 }
 
-// forget has the next run written whatever it is.
+// forget makes the next run be written in any case.
 func (l *Log) forget(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,17 +117,30 @@ func (l *Log) forget(name string) {
 
 func (l *Log) write(ctx context.Context, r Run) error {
 	return l.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		tx.Queue(`INSERT INTO job_runs (job, node, began_at, took_us, next_at, succeeded_at, failed_since, error) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-			ON CONFLICT (job) DO UPDATE SET node = excluded.node, began_at = excluded.began_at, took_us = excluded.took_us, next_at = excluded.next_at,
-				succeeded_at = CASE WHEN excluded.succeeded_at <> 0 THEN excluded.succeeded_at ELSE job_runs.succeeded_at END,
-				failed_since = CASE WHEN excluded.failed_since <> 0 AND job_runs.failed_since <> 0 THEN job_runs.failed_since ELSE excluded.failed_since END,
+		tx.Queue(
+			`INSERT INTO job_runs (job, node, began_at, took_us, next_at, succeeded_at, failed_since, error)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+			ON CONFLICT (job)
+			DO UPDATE SET node = excluded.node, began_at = excluded.began_at, took_us = excluded.took_us, next_at = excluded.next_at,
+				succeeded_at = CASE WHEN excluded.succeeded_at <> 0 THEN excluded.succeeded_at
+				ELSE job_runs.succeeded_at END,
+				failed_since = CASE WHEN excluded.failed_since <> 0
+				AND job_runs.failed_since <> 0 THEN job_runs.failed_since ELSE excluded.failed_since END,
 				error = excluded.error`,
-			r.Job, r.Node, r.BeganAt, r.Took.Microseconds(), r.NextAt, r.SucceededAt, r.FailedSince, r.Error)
+			r.Job,
+			r.Node,
+			r.BeganAt,
+			r.Took.Microseconds(),
+			r.NextAt,
+			r.SucceededAt,
+			r.FailedSince,
+			r.Error,
+		)
 		return nil
 	})
 }
 
-// short is an error as it is stored.
+// short returns an error as it is stored.
 func short(s string) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 	if r := []rune(s); len(r) > maxError {
@@ -143,7 +156,7 @@ func scan(r *sqldb.Row, v *Run) error {
 	return err
 }
 
-// Runs returns the last run of every job that ran at some time, by name.
+// Runs returns the last run of every job that has ever run, by name.
 func Runs(ctx context.Context, r sqldb.Reader) ([]Run, error) {
 	list, err := sqldb.All(ctx, r, scan,
 		`SELECT job, node, began_at, took_us, next_at, succeeded_at, failed_since, error FROM job_runs ORDER BY job`)
@@ -153,7 +166,7 @@ func Runs(ctx context.Context, r sqldb.Reader) ([]Run, error) {
 	return list, nil
 }
 
-// Troubled returns those that failed or are late.
+// Troubled returns the runs that failed or are late.
 func Troubled(list []Run, now time.Time) []Run {
 	return slices.DeleteFunc(slices.Clone(list), func(r Run) bool { return !r.Failed() && !r.Late(now) })
 }

@@ -31,7 +31,7 @@ func only(t *testing.T, l *job.Log) job.Run {
 	return runs[0]
 }
 
-// TestRunIsRecorded follows a job from success over failures back to success.
+// TestRunIsRecorded follows a job from success through failures back to success.
 func TestRunIsRecorded(t *testing.T) {
 	t.Parallel()
 	l, c := newLog(t)
@@ -58,8 +58,7 @@ func TestRunIsRecorded(t *testing.T) {
 	}
 }
 
-// TestSameOutcomeIsRarelyWritten: a job that looks for work five times a second does not
-// write as often.
+// TestSameOutcomeIsRarelyWritten: a job that looks for work five times a second writes less often.
 func TestSameOutcomeIsRarelyWritten(t *testing.T) {
 	t.Parallel()
 	l, c := newLog(t)
@@ -74,7 +73,7 @@ func TestSameOutcomeIsRarelyWritten(t *testing.T) {
 	}
 }
 
-// TestRunThatWasCutShort: a node that stops says nothing of its jobs.
+// TestRunThatWasCutShort: a stopping node records nothing about its jobs.
 func TestRunThatWasCutShort(t *testing.T) {
 	t.Parallel()
 	l, _ := newLog(t)
@@ -87,7 +86,7 @@ func TestRunThatWasCutShort(t *testing.T) {
 	}
 }
 
-// TestTroubled finds what failed and what stands still, and nothing else.
+// TestTroubled finds failed and overdue jobs, and no others.
 func TestTroubled(t *testing.T) {
 	t.Parallel()
 	l, c := newLog(t)

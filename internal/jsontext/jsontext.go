@@ -1,14 +1,13 @@
-// Package jsontext writes JSON strings into a buffer. It is for what is written by
-// hand because it is written often, such as lists and webhook bodies; everything else
-// uses encoding/json. It owns nothing.
+// Package jsontext writes JSON strings into a buffer. It is for JSON that is written often, and
+// therefore by hand, such as lists and webhook bodies; everything else uses encoding/json. It owns
+// nothing.
 package jsontext
 
 import "unicode/utf8"
 
 const hexDigits = "0123456789abcdef"
 
-// plain marks the bytes that stand for themselves in a JSON string whatever
-// stands beside them.
+// plain marks the bytes that never need escaping in a JSON string.
 var plain = func() (t [256]bool) {
 	for c := ' '; c < utf8.RuneSelf; c++ {
 		t[c] = c != '"' && c != '\\'
@@ -16,11 +15,12 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
-// AppendString appends s as a JSON string, quotes included: byte for byte what
-// encoding/json writes without HTML escaping.
+// AppendString appends s as a JSON string with quotes, byte for byte as encoding/json without HTML
+// escaping.
 func AppendString(b []byte, s string) []byte {
 	b = append(b, '"')
-	start, i := 0, 0
+	start := 0
+	i := 0
 	for i < len(s) {
 		c := s[i]
 		if plain[c] {

@@ -10,7 +10,7 @@ import (
 	"claviger/internal/jsontext"
 )
 
-// encoded is what encoding/json writes without HTML escaping.
+// encoded returns the output of encoding/json without HTML escaping.
 func encoded(t fatal, v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -21,7 +21,7 @@ func encoded(t fatal, v any) string {
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
-// fatal is what a test and a property have in common.
+// fatal is the common part of a test and a property.
 type fatal interface {
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)

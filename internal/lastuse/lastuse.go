@@ -1,6 +1,6 @@
-// Package lastuse records when secrets were last used: API keys of partners, tokens of
-// operators. A use is noted in memory and written in batches, so that a request never
-// waits for it. The tables belong to the packages that own the secrets.
+// Package lastuse records the last use of secrets: API keys of partners, tokens of operators. A use
+// is noted in memory and written in batches, so a request never waits for it. The tables belong to
+// the packages that own the secrets.
 package lastuse
 
 import (
@@ -16,31 +16,29 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Often is how often the last use of a secret is written at most, over all nodes.
+// Often is the minimum interval for writing the last use of a secret, over all nodes.
 const Often = time.Minute
 
-// maxUses bounds how many uses wait to be written. Those beyond are noted again when the
-// credential is used next.
+// maxUses limits the unwritten uses. Uses beyond it are noted when the credential is used next.
 const maxUses = 10_000
 
-// Uses records when the secrets of one table were used. What is not yet written when a
-// node dies is lost. Each node has one of its own.
+// Uses records the uses of the secrets of one table. Unwritten uses are lost when a node dies. Each
+// node has its own.
 type Uses struct {
 	DB *sqldb.DB
 
-	// Write queues that a secret was used at a time, unless a use after that other time is
-	// stored.
+	// Write queues the use of a secret at a time, unless a use after the time unless is stored.
 	Write func(tx *sqldb.Tx, id int64, at, unless time.Time)
 
 	Log   *slog.Logger  // nil: slog.Default()
-	Every time.Duration // between batches; 0: 5 s
+	Every time.Duration // interval of batches; 0: 5 s
 
 	mu      sync.Mutex
-	noted   map[int64]time.Time // by credential: when it was last noted, within Often
+	noted   map[int64]time.Time // time of the last note by credential, within Often
 	waiting map[int64]time.Time // to be written
 }
 
-// Note records a use in memory; nil records nothing.
+// Note records a use in memory; a nil Uses records nothing.
 func (u *Uses) Note(credential int64, now time.Time) {
 	if u == nil {
 		return
@@ -52,12 +50,14 @@ func (u *Uses) Note(credential int64, now time.Time) {
 		return
 	}
 	if u.noted == nil {
-		u.noted, u.waiting = make(map[int64]time.Time), make(map[int64]time.Time)
+		u.noted = make(map[int64]time.Time)
+		u.waiting = make(map[int64]time.Time)
 	}
-	u.noted[credential], u.waiting[credential] = now, now
+	u.noted[credential] = now
+	u.waiting[credential] = now
 }
 
-// Run writes what was noted until ctx ends, and then once more.
+// Run writes noted uses until ctx ends, and then once more.
 func (u *Uses) Run(ctx context.Context) {
 	ticker := time.NewTicker(cmp.Or(u.Every, 5*time.Second))
 	defer ticker.Stop()
@@ -76,14 +76,15 @@ func (u *Uses) Run(ctx context.Context) {
 
 func (u *Uses) flushLogged(ctx context.Context) {
 	if err := u.Flush(ctx); err != nil {
-		cmp.Or(u.Log, slog.Default()).Warn("when credentials were used could not be written; it is tried again", "err", err)
+		cmp.Or(u.Log, slog.Default()).
+			Warn("when credentials were used could not be written; it is tried again", "err", err)
 	}
 }
 
-// Flush writes what was noted. Rows are written in the order of their ids, as by every
-// node. A use within Often of the one that is stored is not written.
+// Flush writes the noted uses. Every node writes rows in the order of their ids. A use within Often
+// of the stored one is not written.
 func (u *Uses) Flush(ctx context.Context) error {
-	waiting := u.take()
+	waiting := u.drain()
 	if len(waiting) == 0 {
 		return nil
 	}
@@ -101,9 +102,8 @@ func (u *Uses) Flush(ctx context.Context) error {
 	return nil
 }
 
-// take returns what waits, and forgets which credentials were noted longer ago than
-// Often before the newest.
-func (u *Uses) take() map[int64]time.Time {
+// drain returns the waiting uses, and forgets credentials noted longer than Often before the newest.
+func (u *Uses) drain() map[int64]time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	waiting := u.waiting
@@ -118,7 +118,7 @@ func (u *Uses) take() map[int64]time.Time {
 	return waiting
 }
 
-// putBack returns what could not be written.
+// putBack returns unwritten uses to the queue.
 func (u *Uses) putBack(waiting map[int64]time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

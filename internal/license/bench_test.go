@@ -25,7 +25,7 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// BenchmarkPurchase buys single licenses from sixteen clients at once.
+// BenchmarkPurchase buys single licenses from sixteen concurrent clients.
 func BenchmarkPurchase(b *testing.B) {
 	h := newHarness(b)
 	p := h.partner()

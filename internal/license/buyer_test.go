@@ -11,8 +11,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// TestRedeemable: Redeemable lists what Redeem accepts, of this owner and this
-// partner alone.
+// TestRedeemable checks that Redeemable lists the licenses that Redeem accepts, only of this owner
+// and partner.
 func TestRedeemable(t *testing.T) {
 	h := newHarness(t)
 	p, other := h.partner(), h.partner()
@@ -64,7 +64,7 @@ func TestRedeemable(t *testing.T) {
 	h.verify()
 }
 
-// TestRedeemThen: what follows from redeeming happens with it or not at all.
+// TestRedeemThen checks that the functions in then succeed or fail together with the redemption.
 func TestRedeemThen(t *testing.T) {
 	h := newHarness(t)
 	p := h.partner()
@@ -89,7 +89,7 @@ func TestRedeemThen(t *testing.T) {
 	}
 }
 
-// TestDisconnect: only the owner may, and nobody else learns that it exists.
+// TestDisconnect checks that only the owner may disconnect, and that others cannot see the license.
 func TestDisconnect(t *testing.T) {
 	h := newHarness(t)
 	ann := person("ann")
@@ -109,6 +109,16 @@ func TestDisconnect(t *testing.T) {
 	}
 }
 
+// payments is what was paid for a license.
+func (h *harness) payments(l license.License) []license.Receipt {
+	h.Helper()
+	list, err := h.licenses.Payments(h.Context(), l.ID)
+	if err != nil || len(list) == 0 {
+		h.Fatalf("%d payments, %v", len(list), err)
+	}
+	return list
+}
+
 // TestReceipts: each purchase of the chain, with what became of it.
 func TestReceipts(t *testing.T) {
 	h := newHarness(t)
@@ -117,6 +127,11 @@ func TestReceipts(t *testing.T) {
 	_, err := h.licenses.ChangePlan(t.Context(), tester, l.Key, license.PlanChange{Tier: 3, AmountCents: 5000, Currency: "USD", ExternalID: "order-2"})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, paid := range h.payments(l) {
+		if c, err := h.licenses.ReceiptOf(t.Context(), paid.ID, l.OwnerID); err != nil || c.Refunded || c.Partly {
+			t.Errorf("before any refund: %+v, %v", c, err)
+		}
 	}
 	if _, err := h.licenses.Refund(t.Context(), tester, license.RefundOrder{PartnerID: l.PartnerID, PurchaseExternalID: "order-2"}); err != nil {
 		t.Fatal(err)
@@ -133,14 +148,14 @@ func TestReceipts(t *testing.T) {
 		got[i].At, ids[i], got[i].ID = l.CreatedAt, got[i].ID, 0
 	}
 	want := []license.Receipt{
-		{PartnerID: l.PartnerID, BuyerID: l.OwnerID, At: l.CreatedAt, Kind: license.NewLicense, Tier: 1, AmountCents: 11800, Currency: "USD", Quantity: 2, ExternalID: "order-1"},
-		{PartnerID: l.PartnerID, BuyerID: l.OwnerID, At: l.CreatedAt, Kind: license.PlanUpgrade, Tier: 3, AmountCents: 5000, Currency: "USD", Quantity: 1, ExternalID: "order-2", Refunded: true},
+		{PartnerID: l.PartnerID, BuyerID: l.OwnerID, At: l.CreatedAt, Kind: license.NewLicense, Tier: 1, AmountCents: 11800, Currency: "USD", Quantity: 2, ExternalID: "order-1", Part: license.Part{Units: 5900, Currency: "USD"}},
+		{PartnerID: l.PartnerID, BuyerID: l.OwnerID, At: l.CreatedAt, Kind: license.PlanUpgrade, Tier: 3, AmountCents: 5000, Currency: "USD", Quantity: 1, ExternalID: "order-2", Refunded: true, Part: license.Part{Units: 5000, Currency: "USD"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 
-	// Each is a receipt of its own for the buyer, and for nobody else.
+	// Each has its own receipt, only for the buyer.
 	if _, err := h.licenses.Refund(t.Context(), tester, license.RefundOrder{LicenseKey: l.Key}); err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +179,7 @@ func TestReceipts(t *testing.T) {
 	}
 }
 
-// TestStandings: how each license of a user stands, together and alone.
+// TestStandings checks the standings of a user's licenses, together and one by one.
 func TestStandings(t *testing.T) {
 	h := newHarness(t)
 	p, ann, bob := h.partner(), person("ann"), person("bob")
@@ -179,7 +194,7 @@ func TestStandings(t *testing.T) {
 	}
 	refund(license.RefundOrder{LicenseKey: mine[1].Key})
 	refund(license.RefundOrder{LicenseKey: h.buy(license.Purchase{PartnerID: p, Tier: 1, Buyer: &bob})[0].Key})
-	// A refund of the plan alone leaves the first purchase, on hold or not.
+	// A refund of only the plan leaves the first purchase, on hold or not.
 	_, err := h.licenses.ChangePlan(t.Context(), tester, mine[2].Key, license.PlanChange{Tier: 3, ExternalID: "order-2"})
 	if err != nil {
 		t.Fatal(err)
@@ -190,13 +205,16 @@ func TestStandings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for i := range mine {
+		mine[i] = h.license(mine[i].Key)
+	}
 	got, err := h.licenses.Standings(t.Context(), mine)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, l := range mine {
 		standing := got[l.ID]
-		if standing.Refunded != (i == 1) || standing.RefundedAt.IsZero() != (i != 1) || standing.HeldAt.IsZero() != (i < 2) || standing.Given {
+		if standing.EndedAt.IsZero() != (i != 1) || standing.HeldAt.IsZero() != (i < 2) || standing.Given {
 			t.Errorf("license %d stands as %+v", i, standing)
 		}
 		if alone, err := h.licenses.Standing(t.Context(), l); err != nil || alone != standing {
@@ -208,8 +226,7 @@ func TestStandings(t *testing.T) {
 	}
 }
 
-// TestGiven: a license that was in use and changed hands is given until its new owner uses
-// it.
+// TestGiven checks that a used and then transferred license is Given until its new owner uses it.
 func TestGiven(t *testing.T) {
 	h := newHarness(t)
 	ann, bob := person("ann"), h.user("bob")
@@ -236,8 +253,8 @@ func TestGiven(t *testing.T) {
 	given(false, "its use")
 }
 
-// TestErasedUserClaimsNothing: a request of somebody who is erased meanwhile must
-// not leave a license with an erased owner.
+// TestErasedUserClaimsNothing checks that a request by a concurrently erased user does not leave a
+// license with an erased owner.
 func TestErasedUserClaimsNothing(t *testing.T) {
 	h := newHarness(t)
 	l := h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1})[0]

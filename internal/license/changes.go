@@ -10,11 +10,10 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Position is a cursor in the list of a partner's licenses by their last change. It
-// stays valid when licenses change: these move to the end, since a partner's changes
-// are serialized and later times are higher. A client that reads from the oldest
-// change and continues from the position of the last license therefore misses no
-// change. The zero value is before the first license.
+// Position is a cursor in the list of a partner's licenses by their last change. It stays valid
+// when licenses change: they move to the end, because a partner's changes are serialized and later
+// times are higher. A client that reads from the oldest change and continues from the position of
+// the last license therefore misses no change. The zero value is before the first license.
 type Position struct {
 	UpdatedAt time.Time
 	Ord       int64
@@ -33,10 +32,9 @@ func scanChanged(r *sqldb.Row, c *changed) error {
 	return r.Scan(&c.Key, &c.RedemptionID, (*int)(&c.Status), &c.Tier, &c.CreatedAt, &c.UpdatedAt, &c.ord)
 }
 
-// updatedSince lists what changed since a time, in the order of the changes. From a
-// position it costs one page at any depth; by a page's number it costs what comes
-// before that page.
-func (r *Registry) updatedSince(ctx context.Context, partnerID int64, f Filter, p paging.Page) (List, error) {
+// updatedSince lists the licenses changed since a time, in the order of the changes. From a
+// position it costs one page at any depth; by page number it also costs the pages before it.
+func (r *Store) updatedSince(ctx context.Context, partnerID int64, f Filter, p paging.Page) (List, error) {
 	list := List{Licenses: []License{}, Total: -1}
 	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		if offset := p.Offset(); offset > 0 {
@@ -59,25 +57,26 @@ func (r *Registry) updatedSince(ctx context.Context, partnerID int64, f Filter, 
 	return list, err
 }
 
-// count is how many licenses a partner has, of a status or in all.
+// count returns the number of a partner's licenses, with a status or in total.
 func count(ctx context.Context, tx *sqldb.Tx, partnerID int64, s event.Status) (int64, error) {
 	return sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT CAST(coalesce(sum(n), 0) AS bigint) FROM license_blocks
 		WHERE partner_id = $1 AND (status = $2 OR $2 = 0)`, partnerID, int(s))
 }
 
-// readChanges reads a page and one license more, if there is one, by the index of
-// changes, or by the one with the status if f has one. Where licenses are skipped,
-// as for page=N, a subquery walks the index alone, which is five times
-// as fast on SQLite. Behind a cursor nothing is skipped, and there is no join that
-// PostgreSQL could plan badly: before a table is first analyzed it read all licenses
-// of the partner for each row.
+// readChanges reads a page and one more license, if there is one. It uses the index of changes, or
+// the one with the status if f has one. If licenses are skipped, as for page=N, a subquery walks
+// only the index, which is five times as fast on SQLite. With a cursor nothing is skipped, and
+// there is no join that PostgreSQL could plan badly: before a table was first analyzed, it read all
+// licenses of the partner for each row.
 func readChanges(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, p paging.Page) ([]changed, error) {
 	sql, args := changesQuery(partnerID, f, p)
 	return sqldb.All(ctx, tx, scanChanged, sql, args...)
 }
 
 func changesQuery(partnerID int64, f Filter, p paging.Page) (sql string, args []any) {
-	low, high, order := Position{UpdatedAt: f.UpdatedSince}, end, "ASC" // both exclusive; ordinals begin at 1
+	low := Position{UpdatedAt: f.UpdatedSince}
+	high := end
+	order := "ASC" // both exclusive; ordinals begin at 1
 	switch {
 	case p.Order == paging.NewestFirst:
 		order = "DESC"
@@ -91,10 +90,11 @@ func changesQuery(partnerID int64, f Filter, p paging.Page) (sql string, args []
 		ORDER BY `
 	args = []any{partnerID, low.UpdatedAt, low.Ord, high.UpdatedAt, high.Ord, p.Limit + 1, p.Offset()}
 	if f.Status != 0 {
-		// As part of the range and of the order: asked for by itself, SQLite goes by the other
-		// index and reads all licenses until it has found enough of the status.
-		where, args = `partner_id = $1 AND (status, updated_at, ord) > ($8, $2, $3) AND (status, updated_at, ord) < ($8, $4, $5)
-		ORDER BY status `+order+`, `, append(args, int(f.Status))
+		// The status must be part of the range and of the order. As a condition of its own, SQLite
+		// uses the other index and reads all licenses until it has found enough with the status.
+		where = `partner_id = $1 AND (status, updated_at, ord) > ($8, $2, $3) AND (status, updated_at, ord) < ($8, $4, $5)
+		ORDER BY status ` + order + `, `
+		args = append(args, int(f.Status))
 	}
 	where += `updated_at ` + order + `, ord ` + order + ` LIMIT $6 OFFSET $7`
 	if p.Offset() == 0 {

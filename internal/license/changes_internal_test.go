@@ -9,8 +9,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestChangesPlan: a page of changes begins at its cursor in the index, in both orders,
-// with a status and without one.
+// TestChangesPlan checks that a page of changes begins at its cursor in the index, in both orders,
+// with and without a status.
 func TestChangesPlan(t *testing.T) {
 	db := sqldbtest.Open(t)
 	sqldbtest.Fill(t, db, 1, `INSERT INTO partners (id, name, brand, client_id, strict, single_key, created_at, updated_at) SELECT $1, '', '', '', FALSE, FALSE, 0, 0`)
@@ -19,7 +19,7 @@ func TestChangesPlan(t *testing.T) {
 		SELECT n, 1, n, 'key ' || n, 'redemption ' || n, 1 + n % 3, 1, 0, FALSE, FALSE, 0, FALSE, 0, 0, n, 10000 + n FROM numbers`)
 	for _, order := range []paging.Order{paging.NewestFirst, paging.OldestFirst} {
 		for status, index := range map[event.Status]string{0: "licenses_changed", event.Active: "licenses_status_changed"} {
-			if !sqldbtest.Postgres() { // which tells of what part of the index is read
+			if !sqldbtest.Postgres() { // its plan shows the part of the index that is read
 				index += map[bool]string{
 					true:  " (partner_id=? AND (updated_at,ord)>(?,?) AND (updated_at,ord)<(?,?))",
 					false: " (partner_id=? AND (status,updated_at,ord)>(?,?,?) AND (status,updated_at,ord)<(?,?,?))",

@@ -20,7 +20,7 @@ import (
 // longAgo is before everything.
 var longAgo = time.Unix(1, 0)
 
-// walk reads a list page by page, each from where the one before ended.
+// walk reads a list page by page, each from the end of the previous one.
 func (h *harness) walk(partnerID int64, f license.Filter, p paging.Page, each func([]license.License)) {
 	h.Helper()
 	for {
@@ -39,8 +39,8 @@ func (h *harness) walk(partnerID int64, f license.Filter, p paging.Page, each fu
 	}
 }
 
-// TestChangesByPosition walks the list of changes in both orders, also where many
-// licenses changed at the same time.
+// TestChangesByPosition walks the list of changes in both orders, including many licenses with the
+// same time.
 func TestChangesByPosition(t *testing.T) {
 	h := newHarness(t)
 	p := h.partner()
@@ -76,9 +76,9 @@ func TestChangesByPosition(t *testing.T) {
 	}
 }
 
-// TestNoChangeIsMissed changes licenses, some again and again, and sells new ones
-// while somebody walks the list from the oldest change on, and then again from the
-// newest that they saw: in the end they know every license as it is.
+// TestNoChangeIsMissed changes licenses, some repeatedly, and sells new ones while a reader walks
+// the list from the oldest change, and then again from the newest one seen. At the end the reader
+// has the current state of every license.
 func TestNoChangeIsMissed(t *testing.T) {
 	h := newHarness(t)
 	p := h.partner()
@@ -96,7 +96,7 @@ func TestNoChangeIsMissed(t *testing.T) {
 		}
 	}
 	known := map[string]event.Status{}
-	since, left := longAgo, 30 // so many times something happens after a page was read
+	since, left := longAgo, 30 // number of changes after a page was read
 	read := func(list []license.License) {
 		for _, l := range list {
 			known[l.Key], since = l.Status, l.UpdatedAt
@@ -123,8 +123,8 @@ func TestNoChangeIsMissed(t *testing.T) {
 	}
 }
 
-// TestPositionsThatNobodyWasGiven are positions anywhere: no error, and nothing from
-// before the time that was asked for.
+// TestPositionsThatNobodyWasGiven uses arbitrary positions. They cause no error, and return nothing
+// from before UpdatedSince.
 func TestPositionsThatNobodyWasGiven(t *testing.T) {
 	h := newHarness(t)
 	p := h.partner()
@@ -146,9 +146,8 @@ func TestPositionsThatNobodyWasGiven(t *testing.T) {
 	}
 }
 
-// TestPageBehindTheLastIsNotSearchedFor asks for pages that the counts of licenses
-// say cannot be there. With counts that are too low the list shows whether it looked
-// at the licenses all the same.
+// TestPageBehindTheLastIsNotSearchedFor asks for pages past the end according to the counts of
+// licenses. With counts that are too low, the list shows whether it read the licenses anyway.
 func TestPageBehindTheLastIsNotSearchedFor(t *testing.T) {
 	h := newHarness(t)
 	p := h.partner()

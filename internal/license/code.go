@@ -1,9 +1,10 @@
 package license
 
-// The codes of this package's faults. Programs depend on them: they never change.
+// Codes of this package's faults. Programs depend on them, so they never change.
 const (
 	codeAlreadyRefunded     = "already_refunded"
 	codeAmbiguousPurchase   = "ambiguous_purchase"
+	CodeCreditGone          = "credit_gone"
 	codeLaterPurchaseExists = "later_purchase_exists"
 	CodeLicenseChanged      = "license_changed"
 	codeLicenseExists       = "license_exists"
@@ -17,6 +18,7 @@ const (
 	CodeUnknownPurchase     = "unknown_purchase"
 	CodeUnknownRefund       = "unknown_refund"
 	codeRefundReversed      = "refund_already_reversed"
+	CodeTooManyLicenses     = "too_many_licenses"
 	codeTooManyOrders       = "too_many_orders"
 	codeUnknownTier         = "unknown_tier"
 	codeUserBusy            = "user_busy"

@@ -17,7 +17,13 @@ type command func(t *partnerTx, s *state) error
 
 // change runs a command on one license, and then the functions in then, in one
 // transaction.
-func (r *Registry) change(ctx context.Context, by audit.Actor, found License, action string, reason event.Reason, do command,
+func (r *Store) change(
+	ctx context.Context,
+	by audit.Actor,
+	found License,
+	action string,
+	reason event.Reason,
+	do command,
 	then ...func(*sqldb.Tx, License) error,
 ) (License, error) {
 	var after License
@@ -36,7 +42,7 @@ func (r *Registry) change(ctx context.Context, by audit.Actor, found License, ac
 			return err
 		}
 		t.writeChange(s, action, reason)
-		t.ledger.Save(tx)
+		t.counters.Save(tx)
 		if err := t.tell(ctx); err != nil {
 			return err
 		}
@@ -61,8 +67,13 @@ func queueState(tx *sqldb.Tx, id int64) (*sqldb.Result[License], *sqldb.Result[l
 		sqldb.QueueQuery(tx, scanLink, chainOf, id)
 }
 
-// A license that is not as the caller saw it is refused; see IfUnchanged.
-func (t *partnerTx) readState(ctx context.Context, now *sqldb.Result[License], chain *sqldb.Result[link]) (*state, error) {
+// readState reads the results of queueState. It refuses a license that has changed since the caller
+// saw it; see IfUnchanged.
+func (t *partnerTx) readState(
+	ctx context.Context,
+	now *sqldb.Result[License],
+	chain *sqldb.Result[link],
+) (*state, error) {
 	l, err := now.One(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read a license: %w", err)
@@ -82,18 +93,23 @@ func errRefunded() error {
 		"The license was refunded. It works again if the refund is reversed; otherwise buy a new license.")
 }
 
-// Redeem connects the license to its buyer. The first user who redeems an unclaimed
-// license owns it. A license of somebody else is refused before anything of it is
-// disclosed. The functions in then run in the same transaction, with the redeemed
-// license.
-func (r *Registry) Redeem(ctx context.Context, by audit.Actor, redemptionID string, userID int64, then ...func(*sqldb.Tx, License) error) (License, error) {
+// Redeem connects the license to its buyer. The first user to redeem an unclaimed license owns it.
+// Another user's license is refused before any of its data is disclosed. The functions in then run
+// in the same transaction, with the redeemed license.
+func (r *Store) Redeem(
+	ctx context.Context,
+	by audit.Actor,
+	redemptionID string,
+	userID int64,
+	then ...func(*sqldb.Tx, License) error,
+) (License, error) {
 	l, err := r.ByRedemption(ctx, redemptionID)
 	if err != nil {
 		return License{}, err
 	}
 	return r.change(ctx, by, l, "license.redeem", event.Redeemed, func(t *partnerTx, s *state) error {
 		if s.OwnerID == 0 && !s.Erased {
-			// The user may have been erased meanwhile, and would own it for ever.
+			// The user may have been erased in the meantime, and would own it forever.
 			if err := account.Present(ctx, t.tx, userID); err != nil {
 				return err
 			}
@@ -102,29 +118,31 @@ func (r *Registry) Redeem(ctx context.Context, by audit.Actor, redemptionID stri
 	}, then...)
 }
 
-// redeem checks the license before its partner: a user without a right to the
-// license learns nothing about the partner.
+// redeem checks the license before its partner, so that a user without a right to the license
+// learns nothing about the partner.
 func (t *partnerTx) redeem(ctx context.Context, s *state, userID int64) error {
 	switch {
 	case s.Erased, s.OwnerID != 0 && s.OwnerID != userID:
 		return fault.New(fault.Forbidden, CodeLicenseNotYours,
-			"This license belongs to somebody else. Sign in with the account that it was bought with.")
-	case refunded(s.chain):
+			"This license belongs to another account. Sign in with the account that it was bought with.")
+	case ended(s.chain):
 		return errRefunded()
 	case s.Held != 0:
 		return fault.New(fault.Conflict, CodeLicenseHeld,
 			"The license is on hold. Contact the marketplace to have the hold lifted.")
 	}
-	if err := t.ledger.CheckNotPaused(ctx, t.tx); err != nil {
+	if err := t.counters.CheckNotPaused(ctx, t.tx); err != nil {
 		return err
 	}
-	s.OwnerID, s.Redeemed, s.Released = userID, true, false
+	s.OwnerID = userID
+	s.Redeemed = true
+	s.Released = false
 	return nil
 }
 
-// Activate redeems a license on behalf of its owner, or of who, which an unclaimed
-// license requires.
-func (r *Registry) Activate(ctx context.Context, by audit.Actor, key string, who *account.Person) (License, error) {
+// Activate redeems a license on behalf of its owner, or of the person in who. An unclaimed license
+// requires a person.
+func (r *Store) Activate(ctx context.Context, by audit.Actor, key string, who *account.Person) (License, error) {
 	l, err := r.ByKey(ctx, key)
 	if err != nil {
 		return License{}, err
@@ -140,25 +158,31 @@ func (r *Registry) Activate(ctx context.Context, by audit.Actor, key string, who
 		}
 		if owner == 0 && !s.Erased {
 			return fault.New(fault.Conflict, codeLicenseUnclaimed,
-				"Nobody owns this license yet. Name the user it is to be activated for.").On("user")
+				"This license has no owner yet. Name the user that it is activated for.").On("user")
 		}
 		return t.redeem(ctx, s, owner)
 	})
 }
 
-// Release disconnects an active license from the account it was used with; its
-// owner may redeem it again. Codes and tokens of the connection become invalid.
-func (r *Registry) Release(ctx context.Context, by audit.Actor, key string) (License, error) {
+// Release disconnects an active license from the account that uses it; its owner may redeem it
+// again. Codes and tokens of the connection become invalid.
+func (r *Store) Release(ctx context.Context, by audit.Actor, key string) (License, error) {
 	l, err := r.ByKey(ctx, key)
 	if err != nil {
 		return License{}, err
 	}
-	return r.change(ctx, by, l, "license.release", event.Released, func(_ *partnerTx, s *state) error { return s.disconnect() })
+	return r.change(
+		ctx,
+		by,
+		l,
+		"license.release",
+		event.Released,
+		func(_ *partnerTx, s *state) error { return s.disconnect() },
+	)
 }
 
-// Disconnect is Release by the owner. Somebody else's license is as unknown as
-// one that does not exist.
-func (r *Registry) Disconnect(ctx context.Context, by audit.Actor, redemptionID string, userID int64) (License, error) {
+// Disconnect is Release by the owner. Another user's license is reported as unknown.
+func (r *Store) Disconnect(ctx context.Context, by audit.Actor, redemptionID string, userID int64) (License, error) {
 	l, err := r.ByRedemption(ctx, redemptionID)
 	if err != nil {
 		return License{}, err
@@ -186,9 +210,9 @@ func (s *state) release() {
 	s.Epoch++
 }
 
-// Transfer gives the license to another user, who redeems it. It is the only
-// way back for a license whose owner was erased.
-func (r *Registry) Transfer(ctx context.Context, by audit.Actor, key string, to account.Person) (License, error) {
+// Transfer gives the license to another user, for them to redeem. It is the only way to restore a
+// license after its owner was erased.
+func (r *Store) Transfer(ctx context.Context, by audit.Actor, key string, to account.Person) (License, error) {
 	l, err := r.ByKey(ctx, key)
 	if err != nil {
 		return License{}, err
@@ -201,7 +225,8 @@ func (r *Registry) Transfer(ctx context.Context, by audit.Actor, key string, to 
 		if u.ID == s.OwnerID && !s.Erased {
 			return nil
 		}
-		s.OwnerID, s.Erased = u.ID, false
+		s.OwnerID = u.ID
+		s.Erased = false
 		s.Epoch++
 		if s.Redeemed {
 			s.Released = true

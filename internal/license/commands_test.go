@@ -1,6 +1,7 @@
 package license_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 	"claviger/internal/paging"
 )
 
-// script runs commands by name on one license of tier 1 that ann bought.
+// script runs commands by name on one license of tier 1, bought by ann.
 type script struct {
 	*harness
 	l       license.License
@@ -41,11 +42,13 @@ func (s *script) run(command string) string {
 	case "erase":
 		_, err = r.EraseUser(ctx, tester, s.user(words[1]).ID)
 	case "plan":
-		_, err = r.ChangePlan(ctx, tester, key, license.PlanChange{Tier: int(words[1][0] - '0'), ExternalID: word(words, 2)})
+		_, err = r.ChangePlan(ctx, tester, key, planChange(words))
 	case "refund":
 		err = s.refund(license.RefundOrder{LicenseKey: key})
 	case "refund-link":
 		err = s.refund(license.RefundOrder{PartnerID: s.l.PartnerID, PurchaseExternalID: words[1]})
+	case "reported":
+		err = s.refund(license.RefundOrder{PartnerID: s.l.PartnerID, PurchaseExternalID: words[1], Reported: true})
 	case "sell":
 		err = s.sellTogether(words[1:]...)
 	case "reverse":
@@ -65,14 +68,42 @@ func word(words []string, i int) string {
 
 func (s *script) refund(o license.RefundOrder) error {
 	f, err := s.licenses.Refund(s.Context(), tester, o)
-	if err == nil {
+	if err == nil && f.ID != 0 {
 		s.refunds = append(s.refunds, f)
 	}
 	return err
 }
 
-// A step is "command → what it is answered with"; the events and the end are
-// what the whole script leads to.
+// planChange parses "plan TIER EXTERNAL-ID AMOUNT CURRENCY CREDIT MODE"; all but the tier are
+// optional. The mode is api, shop (a free change) or paid (at the provider).
+func planChange(words []string) license.PlanChange {
+	c := license.PlanChange{Tier: int(words[1][0] - '0'), ExternalID: word(words, 2)}
+	if len(words) > 3 {
+		c.AmountCents, _ = strconv.ParseInt(words[3], 10, 64)
+		c.Currency = words[4]
+		c.Credit, _ = strconv.ParseInt(words[5], 10, 64)
+		c.Shop, c.Paid = words[6] != "api", words[6] == "paid"
+	}
+	return c
+}
+
+// steps runs commands and compares their answers. A refused command changes nothing.
+func (s *script) steps(t *testing.T, list []string) {
+	t.Helper()
+	for _, step := range list {
+		command, want, _ := strings.Cut(step, " → ")
+		before := s.license(s.l.Key)
+		if got := s.run(command); got != want {
+			t.Fatalf("%s: got %q, want %q", command, got, want)
+		}
+		if after := s.license(s.l.Key); want != "" && before != after {
+			t.Errorf("%s was refused and changed the license\nfrom %+v\nto   %+v", command, before, after)
+		}
+	}
+}
+
+// TestCommands runs scripts. A step is "command → answer"; events and end are the result of the
+// whole script.
 func TestCommands(t *testing.T) {
 	for name, c := range map[string]struct {
 		unclaimed bool
@@ -187,20 +218,12 @@ func TestCommands(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t)
 			order := license.Purchase{PartnerID: h.partner(), Tier: 1, ExternalID: "base"}
-			if ann := person("ann"); !c.unclaimed {
+			ann := person("ann")
+			if !c.unclaimed {
 				order.Buyer = &ann
 			}
 			s := &script{harness: h, l: h.buy(order)[0]}
-			for _, step := range c.steps {
-				command, want, _ := strings.Cut(step, " → ")
-				before := h.license(s.l.Key)
-				if got := s.run(command); got != want {
-					t.Fatalf("%s: got %q, want %q", command, got, want)
-				}
-				if after := h.license(s.l.Key); want != "" && before != after {
-					t.Errorf("%s was refused and changed the license\nfrom %+v\nto   %+v", command, before, after)
-				}
-			}
+			s.steps(t, c.steps)
 			got := []string{}
 			for _, e := range h.history(s.l) {
 				got = append(got, e.Kind.String()+" "+string(rune('0'+e.Tier))+" "+string(e.Reason))
@@ -220,7 +243,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// An event that changed the tier says from what.
+// TestPreviousTier checks that an event with a new tier has the previous one.
 func TestPreviousTier(t *testing.T) {
 	h := newHarness(t)
 	s := &script{harness: h, l: h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1})[0]}
@@ -315,6 +338,12 @@ func TestPurchases(t *testing.T) {
 	} {
 		if _, err := h.tryBuy(c.order); code(err) != c.want {
 			t.Errorf("%s: got %q, want %q", name, code(err), c.want)
+		}
+	}
+	for _, n := range []int{0, -1} {
+		order := license.Purchase{PartnerID: p, Tier: 1, Quantity: n}
+		if _, err := h.licenses.Purchase(t.Context(), tester, order); code(err) != "invalid_field" {
+			t.Errorf("%d licenses: %v", n, err)
 		}
 	}
 	if n := h.count(`SELECT count(*) FROM licenses`) + h.count(`SELECT count(*) FROM purchases`); n != 0 {

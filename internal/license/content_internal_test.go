@@ -6,9 +6,9 @@ import (
 	"claviger/internal/account"
 )
 
-// TestContentNeverChanges pins the hashes that are stored with orders. They were
-// made when the text was still printed from a struct: whoever changes one of them
-// makes conflicts of repeated orders that were made before.
+// TestContentNeverChanges pins the hashes that are stored with orders. They are from the time when
+// the text was printed from a struct. Changing one of them turns repeats of earlier orders into
+// conflicts.
 func TestContentNeverChanges(t *testing.T) {
 	const key = "01a1de8a-f0d0-7d2f-a294-54f78967a3da"
 	ada := &account.Person{Email: "ada@example.com", Name: `Ada "Countess" L.`, ExternalID: "u-1"}

@@ -11,24 +11,24 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
+	"claviger/internal/profile"
 	"claviger/internal/sqldb"
 )
 
-// errOwnsMore says that the user owns licenses of a partner that is not locked.
+// errOwnsMore reports that the user owns licenses of a partner that is not locked.
 var errOwnsMore = errors.New("the user owns licenses of another partner, too")
 
-// eraseTries bounds how often an erasure restarts because licenses of further
-// partners were bought for the user at the same time.
+// eraseTries limits how often an erasure restarts because licenses of further partners were bought
+// for the user concurrently.
 const eraseTries = 10
 
-// EraseUser erases a person and all personal data. Each license of the user is
-// deactivated and nobody can redeem it. It is one transaction over all partners.
+// EraseUser erases a person and all personal data. Each license of the user is deactivated and can
+// no longer be redeemed. It is one transaction over all partners.
 //
-// The order of locks, here as in every command on licenses: the rows of
-// partner_counters in the order of partners' ids, then the row of the user, then
-// everything else. An erasure learns only under the lock of the user whether it has
-// locked all partners, and restarts if it has not.
-func (r *Registry) EraseUser(ctx context.Context, by audit.Actor, userID int64) (account.User, error) {
+// Lock order, here and in every command on licenses: the rows of partner_counters in the order of
+// partners' ids, then the row of the user, then everything else. An erasure can check only under
+// the lock of the user whether it has locked all partners, and restarts if it has not.
+func (r *Store) EraseUser(ctx context.Context, by audit.Actor, userID int64) (account.User, error) {
 	var erased account.User
 	err := errOwnsMore
 	for try := 0; try < eraseTries && errors.Is(err, errOwnsMore); try++ {
@@ -38,12 +38,16 @@ func (r *Registry) EraseUser(ctx context.Context, by audit.Actor, userID int64) 
 		})
 	}
 	if errors.Is(err, errOwnsMore) {
-		return account.User{}, fault.New(fault.Conflict, codeUserBusy, "Licenses are being bought for this user right now; repeat the request in a moment.")
+		return account.User{}, fault.New(
+			fault.Conflict,
+			codeUserBusy,
+			"Licenses are being bought for this user right now; repeat the request in a moment.",
+		)
 	}
 	return erased, err
 }
 
-func (r *Registry) eraseUser(ctx context.Context, tx *sqldb.Tx, by audit.Actor, userID int64) (account.User, error) {
+func (r *Store) eraseUser(ctx context.Context, tx *sqldb.Tx, by audit.Actor, userID int64) (account.User, error) {
 	txs, err := r.lockPartners(ctx, tx, by, userID)
 	if err != nil {
 		return account.User{}, err
@@ -53,31 +57,37 @@ func (r *Registry) eraseUser(ctx context.Context, tx *sqldb.Tx, by audit.Actor, 
 	if err != nil {
 		return account.User{}, err
 	}
-	// Nobody can buy or redeem for the user any more.
+	// From here on, nothing can be bought or redeemed for the user.
 	if err := r.eraseOwned(ctx, tx, txs, userID); err != nil {
 		return account.User{}, err
 	}
-	if !erased.ErasedAt.Equal(at) { // it was erased before
+	if !erased.ErasedAt.Equal(at) { // already erased before
 		return erased, nil
 	}
 	if err := partner.Leave(ctx, tx, by, userID, at); err != nil {
 		return account.User{}, err
 	}
 	eraseReasons(tx, userID)
-	if r.EraseAddress != nil {
-		if err := r.EraseAddress(ctx, tx, by, before, at); err != nil {
-			return account.User{}, err
-		}
+	partner.EraseInvitations(tx, before.Email)
+	if err := profile.EraseContacts(ctx, tx, by, before.Email, at); err != nil {
+		return account.User{}, err
+	}
+	if r.Accounts != nil {
+		r.Accounts.TellDeleted(tx, by, before, at)
 	}
 	tx.Purge()
 	audit.Record(tx, at, by, "user.erase", fmt.Sprintf("user:%d", userID), nil, nil)
-	audit.EraseUser(tx, userID) // last, for users who erase themselves
+	audit.EraseUser(tx, userID) // last, for users that erase themselves
 	return erased, nil
 }
 
-// lockPartners locks the partners whose licenses the user owns, in the order of
-// their ids.
-func (r *Registry) lockPartners(ctx context.Context, tx *sqldb.Tx, by audit.Actor, userID int64) (map[int64]*partnerTx, error) {
+// lockPartners locks the partners of the user's licenses, in the order of their ids.
+func (r *Store) lockPartners(
+	ctx context.Context,
+	tx *sqldb.Tx,
+	by audit.Actor,
+	userID int64,
+) (map[int64]*partnerTx, error) {
 	partners, err := sqldb.All(ctx, tx, sqldb.Value[int64], `SELECT DISTINCT partner_id FROM licenses
 		WHERE owner_id = $1 AND owner_id <> 0 AND erased = FALSE ORDER BY partner_id`, userID)
 	if err != nil {
@@ -93,7 +103,7 @@ func (r *Registry) lockPartners(ctx context.Context, tx *sqldb.Tx, by audit.Acto
 }
 
 // eraseOwned marks the user's licenses as erased.
-func (r *Registry) eraseOwned(ctx context.Context, tx *sqldb.Tx, txs map[int64]*partnerTx, userID int64) error {
+func (r *Store) eraseOwned(ctx context.Context, tx *sqldb.Tx, txs map[int64]*partnerTx, userID int64) error {
 	owned, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM licenses
 		WHERE owner_id = $1 AND owner_id <> 0 AND erased = FALSE ORDER BY partner_id, id`, userID)
 	if err != nil {
@@ -129,7 +139,7 @@ func (t *partnerTx) eraseOwner(ctx context.Context, owned []License) error {
 		s.release()
 		t.writeChange(s, "license.erase", event.UserErased)
 	}
-	t.ledger.Save(t.tx)
+	t.counters.Save(t.tx)
 	return nil
 }
 

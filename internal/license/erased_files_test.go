@@ -13,8 +13,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestErasedIsInNoFile: of a buyer who signed up, bought, redeemed and was erased,
-// nothing is left in the bytes of the database's files.
+// TestErasedIsInNoFile checks that the bytes of the database files contain nothing of an erased
+// buyer who had signed up, bought and redeemed.
 func TestErasedIsInNoFile(t *testing.T) {
 	if sqldbtest.Postgres() {
 		t.Skip("it is about SQLite's files")
@@ -34,7 +34,7 @@ func TestErasedIsInNoFile(t *testing.T) {
 	if err := h.accounts.SendReset(t.Context(), who.Email, ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&account.LinkMailer{Book: h.accounts}).Round(t.Context()); err != nil {
+	if _, err := (&account.LinkMailer{Store: h.accounts}).Round(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := h.accounts.ResetPassword(t.Context(), tester, user.ID, "a long enough password"); err != nil {

@@ -10,12 +10,12 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// RedeemAdvice is the sentence of Explain that is for staff: it says what to do for the buyer.
+// RedeemAdvice is the sentence of Explain for staff: the advice to give to the buyer.
 const RedeemAdvice = "Send the buyer to the redemption link (license_redemption_url) to activate it."
 
-// Explain says in sentences why a license's status and tier are what they are.
-// They disclose nothing about its buyer.
-func (r *Registry) Explain(ctx context.Context, l License) ([]string, error) {
+// Explain returns sentences that explain a license's status and tier. They disclose nothing about
+// its buyer.
+func (r *Store) Explain(ctx context.Context, l License) ([]string, error) {
 	chain, err := sqldb.All(ctx, r.DB, scanLink, chainOf, l.ID)
 	if err != nil {
 		return nil, fmt.Errorf("read the purchases of a license: %w", err)
@@ -25,7 +25,7 @@ func (r *Registry) Explain(ctx context.Context, l License) ([]string, error) {
 		return nil, err
 	}
 	imported := !sold.IsZero()
-	asItIs := imported // and not activated here since
+	asItIs := imported // imported, and not activated here since
 	if l.Status == event.Active && imported {
 		last, err := event.LastActivation(ctx, r.DB, l.ID)
 		if err != nil {
@@ -39,15 +39,24 @@ func (r *Registry) Explain(ctx context.Context, l License) ([]string, error) {
 		return nil, err
 	}
 	if paused && l.Status != event.Active {
-		out = append(out, "The marketplace has paused this application: until it is resumed, nobody can activate the license.")
+		out = append(
+			out,
+			"The marketplace has paused this application: no one can activate the license until it is resumed.",
+		)
 	}
 	return out, nil
 }
 
-// SoldElsewhere is when a license was sold that was imported; zero if it was sold here.
-func (r *Registry) SoldElsewhere(ctx context.Context, l License) (time.Time, error) {
-	at, err := sqldb.One(ctx, r.DB, sqldb.Value[time.Time],
-		`SELECT p.sold_at FROM purchase_links k JOIN purchases p ON p.id = k.purchase_id WHERE k.license_id = $1 AND k.seq = 1`, l.ID)
+// SoldElsewhere returns the original sale time of an imported license; zero if it was sold here.
+func (r *Store) SoldElsewhere(ctx context.Context, l License) (time.Time, error) {
+	at, err := sqldb.One(
+		ctx,
+		r.DB,
+		sqldb.Value[time.Time],
+		`SELECT p.sold_at FROM purchase_links k JOIN purchases p ON p.id = k.purchase_id WHERE k.license_id = $1
+			AND k.seq = 1`,
+		l.ID,
+	)
 	if err != nil {
 		return at, fmt.Errorf("read when a license was sold: %w", err)
 	}
@@ -64,7 +73,7 @@ func explainStatus(l License, chain []link, imported bool) []string {
 		}
 		out = append(out, "It was "+came+" and is paid for, and the buyer has not activated it yet.")
 		if l.OwnerID == 0 {
-			out = append(out, "Nobody has claimed it: the first signed-in buyer who opens its redemption URL does.")
+			out = append(out, "It has no owner yet: it goes to the first signed-in buyer who opens its redemption URL.")
 		}
 		return append(out, RedeemAdvice)
 	case event.Active:
@@ -74,8 +83,15 @@ func explainStatus(l License, chain []link, imported bool) []string {
 		return append(out, "It is paid for, the buyer has activated it, and nothing holds it.")
 	case event.Deactivated:
 	}
-	if refunded(chain) {
-		out = append(out, "Every purchase of it was refunded, so it entitles to nothing; a reversed refund brings it back.")
+	switch {
+	case refunded(chain):
+		out = append(
+			out,
+			"Every purchase of it was refunded, so it entitles to nothing; a reversed refund brings it back.",
+		)
+	case ended(chain):
+		out = append(out, "The money for it was refunded or lost to a dispute, and the rest does not pay for a plan. "+
+			"It works again if that money returns.")
 	}
 	switch l.Held {
 	case HoldChargeback:
@@ -87,16 +103,21 @@ func explainStatus(l License, chain []link, imported bool) []string {
 	case l.Erased:
 		out = append(out, "The account it belonged to was erased; only a transfer to another buyer brings it back.")
 	case l.Released:
-		out = append(out, "It was disconnected from the account it was used with; the buyer can activate it again.", RedeemAdvice)
+		out = append(
+			out,
+			"It was disconnected from the account it was used with; the buyer can activate it again.",
+			RedeemAdvice,
+		)
 	}
 	return out
 }
 
 func explainTier(l License, chain []link, imported bool) []string {
-	if refunded(chain) {
+	if ended(chain) {
 		return []string{fmt.Sprintf("Its tier is %d, the last one that was paid for.", l.Tier)}
 	}
-	changes, back := 0, 0
+	changes := 0
+	back := 0
 	for _, k := range chain[1:] {
 		changes++
 		if k.refundID != 0 {
@@ -111,6 +132,12 @@ func explainTier(l License, chain []link, imported bool) []string {
 	case back == 0:
 		return []string{fmt.Sprintf("Its tier is %d, that of the latest plan change.", l.Tier)}
 	default:
-		return []string{fmt.Sprintf("Its tier is %d, that of the newest purchase that was not refunded; refunded plan changes: %d.", l.Tier, back)}
+		return []string{
+			fmt.Sprintf(
+				"Its tier is %d, that of the newest purchase that was not refunded; refunded plan changes: %d.",
+				l.Tier,
+				back,
+			),
+		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// FindAny says which licenses of all partners are meant; the zero value means all.
+// FindAny selects licenses of all partners; the zero value selects all.
 type FindAny struct {
 	Find
 	PartnerID  int64
@@ -20,9 +20,9 @@ type FindAny struct {
 	ExternalID string // of a purchase in its chain
 }
 
-// FindAny returns a page of licenses, newest first, before a number that Found.Next
-// had; 0 stands for the newest. It costs the same at any depth.
-func (r *Registry) FindAny(ctx context.Context, f FindAny, before int64, limit int) (Found, error) {
+// FindAny returns a page of licenses, newest first, before a number from Found.Next; 0 starts with
+// the newest. It costs the same at any depth.
+func (r *Store) FindAny(ctx context.Context, f FindAny, before int64, limit int) (Found, error) {
 	if f.PartnerID != 0 && f.OwnerID == 0 && f.ExternalID == "" {
 		return r.Find(ctx, f.PartnerID, f.Find, before, limit)
 	}
@@ -61,14 +61,15 @@ func (r *Registry) FindAny(ctx context.Context, f FindAny, before int64, limit i
 	return found, nil
 }
 
-// indexed is the one condition that an index serves, with the order; fits checks the
-// others, but for the external id. Few licenses have
-// the same end of a key: id + 0 keeps the databases from reading all of them by id.
+// indexed returns the one condition that an index serves, with the order; fits checks the others,
+// except for the external id. Few licenses have the same end of a key: id + 0 keeps the databases
+// from reading all of them by id.
 func (f FindAny) indexed() (where string, arg any) {
 	const byID = `id >= $1 AND id <= $2`
 	switch {
 	case f.ExternalID != "":
-		return byID + ` AND id IN (SELECT k.license_id FROM purchases AS b JOIN purchase_links AS k ON k.purchase_id = b.id
+		return byID + ` AND id IN (SELECT k.license_id FROM purchases AS b
+			JOIN purchase_links AS k ON k.purchase_id = b.id
 			WHERE b.external_id = $4 AND b.external_id <> '') ORDER BY id DESC`, f.ExternalID
 	case keyForm.MatchString(f.Key):
 		return byID + ` AND license_key = $4 ORDER BY id DESC`, f.Key
@@ -81,20 +82,22 @@ func (f FindAny) indexed() (where string, arg any) {
 	}
 }
 
-// fits checks what no index serves.
+// fits checks the conditions that no index serves.
 func (f FindAny) fits(l License) bool {
-	return (f.Status == 0 || l.Status == f.Status) && (f.Tier == 0 || l.Tier == f.Tier) && strings.HasSuffix(l.Key, f.Key) &&
-		(f.PartnerID == 0 || l.PartnerID == f.PartnerID) && (f.OwnerID == 0 || l.OwnerID == f.OwnerID) && within(l.CreatedAt, f.From, f.To)
+	return (f.Status == 0 || l.Status == f.Status) && (f.Tier == 0 || l.Tier == f.Tier) &&
+		strings.HasSuffix(l.Key, f.Key) &&
+		(f.PartnerID == 0 || l.PartnerID == f.PartnerID) && (f.OwnerID == 0 || l.OwnerID == f.OwnerID) &&
+		within(l.CreatedAt, f.From, f.To)
 }
 
 func within(at, from, to time.Time) bool { return !at.Before(from) && (to.IsZero() || at.Before(to)) }
 
-// slack is how far the order of ids and that of times may differ: two partners' rows
-// are made at the same time.
+// slack is the maximum difference between the order of ids and of times: rows of two partners are
+// made concurrently.
 const slack = time.Minute
 
-// idsBetween is a range of ids that has all rows of a table that were made in a span of
-// time, found by binary search, and some more; the caller looks at each row's time.
+// idsBetween returns a range of ids that contains all rows of a table made in a span of time, and
+// some more. It uses a binary search; the caller checks each row's time.
 func idsBetween(ctx context.Context, tx *sqldb.Tx, table string, from, to time.Time) (low, high int64, err error) {
 	if from.IsZero() && to.IsZero() {
 		return 1, math.MaxInt64 - 1, nil
@@ -105,14 +108,21 @@ func idsBetween(ctx context.Context, tx *sqldb.Tx, table string, from, to time.T
 	}
 	first := func(at time.Time) int64 {
 		return 1 + int64(sort.Search(int(most), func(i int) bool {
-			made, e := sqldb.One(ctx, tx, sqldb.Value[time.Time], `SELECT created_at FROM `+table+` WHERE id >= $1 ORDER BY id LIMIT 1`, i+1)
+			made, e := sqldb.One(
+				ctx,
+				tx,
+				sqldb.Value[time.Time],
+				`SELECT created_at FROM `+table+` WHERE id >= $1 ORDER BY id LIMIT 1`,
+				i+1,
+			)
 			if !errors.Is(e, sqldb.ErrNone) {
 				err = errors.Join(err, e)
 			}
 			return !made.Before(at)
 		}))
 	}
-	low, high = 1, most
+	low = 1
+	high = most
 	if !from.IsZero() {
 		low = first(from.Add(-slack))
 	}

@@ -13,8 +13,8 @@ import (
 	"claviger/internal/license"
 )
 
-// TestFindAnyAgreesWithTheTable: every page of every search over all partners equals the
-// same part of what was sold, cut the simple way.
+// TestFindAnyAgreesWithTheTable compares every page of every search over all partners with the same
+// part of the sold licenses, selected in a simple way.
 func TestFindAnyAgreesWithTheTable(t *testing.T) {
 	h := newHarness(t)
 	partners := []int64{h.partner(), h.partner(), h.partner()}
@@ -33,7 +33,7 @@ func TestFindAnyAgreesWithTheTable(t *testing.T) {
 	}
 	slices.Reverse(all)
 	key, owner := all[7].Key, all[0].OwnerID
-	orderOf := func(i int) string { return fmt.Sprint("order-", len(all)-1-i) } // of the license at that place
+	orderOf := func(i int) string { return fmt.Sprint("order-", len(all)-1-i) } // of the license at that index
 	for name, f := range map[string]license.FindAny{
 		"all": {}, "status": {Find: license.Find{Status: event.Deactivated}}, "tier": {Find: license.Find{Tier: 2}},
 		"partner": {PartnerID: partners[1]}, "owner": {OwnerID: owner}, "both": {PartnerID: partners[1], OwnerID: owner},
@@ -129,8 +129,8 @@ func TestFindSalesAgreesWithTheTable(t *testing.T) {
 	}
 }
 
-// TestInspectHasTheChain: a license's links say which of them can be refunded, and its
-// refunds stay after they were reversed.
+// TestInspectHasTheChain checks that a license's links show which of them can be refunded, and that
+// its refunds stay after a reversal.
 func TestInspectHasTheChain(t *testing.T) {
 	h := newHarness(t)
 	p, ann := h.partner(), person("ann")

@@ -8,12 +8,12 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// FindSales says which purchases and plan changes are meant; the zero value means all.
+// FindSales selects purchases and plan changes; the zero value selects all.
 type FindSales struct {
 	PartnerID  int64
-	UserID     int64 // who bought it
+	UserID     int64 // the buyer
 	ExternalID string
-	From, To   time.Time // From included, To not; zero: no bound
+	From, To   time.Time // From inclusive, To exclusive; zero: no bound
 }
 
 // FoundSales is one page of purchases, newest first, without their licenses.
@@ -21,14 +21,14 @@ type FoundSales struct {
 	Sales []Sale
 	Next  int64 // the number before which the next page begins; 0: there is none
 
-	// SearchedTo is up to which time was searched, when the search ended before the
-	// page was full. Next goes on from there.
+	// SearchedTo is set if the search stopped before the page was full: the time reached. Next
+	// continues from there.
 	SearchedTo time.Time
 }
 
-// FindSales returns a page of purchases, newest first, before a number; 0 stands for the
-// newest. It costs the same at any depth.
-func (r *Registry) FindSales(ctx context.Context, f FindSales, before int64, limit int) (FoundSales, error) {
+// FindSales returns a page of purchases, newest first, before a number; 0 starts with the newest.
+// It costs the same at any depth.
+func (r *Store) FindSales(ctx context.Context, f FindSales, before int64, limit int) (FoundSales, error) {
 	var found FoundSales
 	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		low, high, err := idsBetween(ctx, tx, "purchases", f.From, f.To)
@@ -45,7 +45,12 @@ func (r *Registry) FindSales(ctx context.Context, f FindSales, before int64, lim
 			if arg != nil {
 				args = append(args, arg)
 			}
-			return sqldb.All(ctx, tx, scanSale, `SELECT `+saleColumns+` FROM purchases WHERE `+where+` LIMIT $3`, args...)
+			return sqldb.All(
+				ctx,
+				tx,
+				scanSale,
+				`SELECT `+saleColumns+` FROM purchases WHERE `+where+` LIMIT $3`,
+				args...)
 		}
 		rows, next, stopped, err := w.page()
 		found = FoundSales{Sales: rows, Next: next}
@@ -60,9 +65,8 @@ func (r *Registry) FindSales(ctx context.Context, f FindSales, before int64, lim
 	return found, nil
 }
 
-// indexed is the one condition that an index serves, with the order. An external id is
-// unique but for partner and kind: id + 0 keeps the databases from reading all purchases
-// by id.
+// indexed returns the one condition that an index serves, with the order. An external id is unique
+// per partner and kind: id + 0 keeps the databases from reading all purchases by id.
 func (f FindSales) indexed() (where string, arg any) {
 	const byID = `id >= $1 AND id <= $2`
 	switch {
@@ -77,15 +81,15 @@ func (f FindSales) indexed() (where string, arg any) {
 	}
 }
 
-// fits checks what no index serves.
+// fits checks the conditions that no index serves.
 func (f FindSales) fits(s Sale) bool {
 	return (f.PartnerID == 0 || s.PartnerID == f.PartnerID) && (f.UserID == 0 || s.UserID == f.UserID) &&
 		(f.ExternalID == "" || s.ExternalID == f.ExternalID) && within(s.CreatedAt, f.From, f.To)
 }
 
-// RefundsByReference returns the refunds with an external id, of all partners, the newest
-// first, without their licenses; ten at most.
-func (r *Registry) RefundsByReference(ctx context.Context, externalID string) ([]Refund, error) {
+// RefundsByReference returns the refunds with an external id, of all partners, newest first,
+// without their licenses; at most ten.
+func (r *Store) RefundsByReference(ctx context.Context, externalID string) ([]Refund, error) {
 	list, err := sqldb.All(ctx, r.DB, scanRefund, `SELECT `+refundColumns+` FROM refunds
 		WHERE external_id = $1 AND external_id <> '' ORDER BY id + 0 DESC LIMIT 10`, externalID)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestFindAgreesWithTheTable: every page of every search equals the same part of what is
-// stored, cut the simple way.
+// TestFindAgreesWithTheTable compares every page of every search with the same part of the stored
+// licenses, selected in a simple way.
 func TestFindAgreesWithTheTable(t *testing.T) {
 	h := newHarness(t)
 	p := h.partner()
@@ -24,7 +24,8 @@ func TestFindAgreesWithTheTable(t *testing.T) {
 	var all []license.License
 	for i := range 30 {
 		l := h.buy(license.Purchase{PartnerID: p, Tier: i%3 + 1, Quantity: 1, Buyer: &ann})[0]
-		if all = append(all, l); i%4 == 0 {
+		all = append(all, l)
+		if i%4 == 0 {
 			if _, err := h.licenses.Activate(t.Context(), tester, l.Key, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +71,7 @@ func TestFindAgreesWithTheTable(t *testing.T) {
 	}
 }
 
-// TestFindIsBounded: a tier that is rare is searched for in a bounded number of licenses.
+// TestFindIsBounded checks that the search for a rare tier reads a bounded number of licenses.
 func TestFindIsBounded(t *testing.T) {
 	h := newHarness(t)
 	p := h.partner()
@@ -88,14 +89,14 @@ func TestFindIsBounded(t *testing.T) {
 	}
 }
 
-// TestFindPlans: every search is served by an index, on both databases.
+// TestFindPlans checks that an index serves every search, on both databases.
 func TestFindPlans(t *testing.T) {
 	h := newHarness(t)
 	p := h.partner()
 	for range 60 {
 		h.buy(license.Purchase{PartnerID: p, Tier: 1, Quantity: 100})
 	}
-	if sqldbtest.Postgres() { // the service has no statistics of SQLite
+	if sqldbtest.Postgres() { // on SQLite the service has no statistics
 		if err := h.db.Write(t.Context(), func(tx *sqldb.Tx) error { tx.Queue(`ANALYZE`); return nil }); err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"claviger/internal/fault"
 )
 
-// The bounds of sets.
+// Limits of sets.
 const (
 	maxSetOrders   = 256
 	maxSetLicenses = 1000
@@ -17,13 +17,13 @@ const (
 	maxSetTime     = 30 * time.Second
 )
 
-// Gatherer makes sets of orders that come at the same time: who comes while a set of the
-// partner is under way joins the next one. Nobody waits for others to come, and an order
-// that comes alone is a set of one. Writers of one partner wait for one another in any
-// case, so that nobody waits longer for that. The zero value is ready for use.
+// Gatherer combines concurrent orders of a partner into sets. Orders that arrive while a set of the
+// partner is being sold join the next one. No order waits for others to arrive: a single order is a
+// set of one. Batching adds no latency, because writes of one partner are serialized anyway. The
+// zero value is ready for use.
 type Gatherer struct {
 	mu      sync.Mutex
-	waiting map[int64][]*waiting // by partner, for those with a set under way
+	waiting map[int64][]*waiting // by partner, only while a set is being sold
 }
 
 // waiting is an order that waits for its result.
@@ -34,19 +34,23 @@ type waiting struct {
 	done   chan struct{}
 }
 
-// sell has all sell the order: at once if no set of the partner is under way, otherwise in
-// the next one. A caller whose context ends waits no longer; the order is not sold if its
-// set has not begun.
+// sell sells the order with all: immediately if no set of the partner is being sold, otherwise in
+// the next one. If ctx ends, sell stops waiting, and the order is not sold unless its set has
+// begun.
 func (g *Gatherer) sell(ctx context.Context, o Order, all func(context.Context, []Order) []Result) Result {
 	w := &waiting{ctx: ctx, order: o, done: make(chan struct{})}
 	switch g.join(w) {
 	case tooMany:
-		f := fault.New(fault.Busy, codeTooManyOrders, "Too many orders of this partner wait. Repeat the order as Retry-After says.")
+		f := fault.New(
+			fault.Busy,
+			codeTooManyOrders,
+			"Too many orders of this partner wait. Repeat the order as Retry-After says.",
+		)
 		f.After = time.Second
 		return Result{Err: f}
 	case first:
 		// It is alone, so that no other goroutine has to wake up for it.
-		defer g.goOn(o.PartnerID, all) //nolint:contextcheck // those who wait have contexts of their own
+		defer g.goOn(o.PartnerID, all) //nolint:contextcheck // waiting orders have their own contexts
 		return all(ctx, []Order{o})[0]
 	case joined:
 	}
@@ -58,16 +62,16 @@ func (g *Gatherer) sell(ctx context.Context, o Order, all func(context.Context, 
 	}
 }
 
-// place is where an order is that was given to join.
+// place is the result of join.
 type place int
 
 const (
-	first   place = iota // it is the set that is under way
+	first   place = iota // it is sold now, as a set of its own
 	joined               // it waits for the next set
-	tooMany              // it may not even wait
+	tooMany              // the queue is full
 )
 
-// join adds an order to the next set if one is under way.
+// join adds an order to the next set if one is being sold.
 func (g *Gatherer) join(w *waiting) place {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -87,21 +91,21 @@ func (g *Gatherer) join(w *waiting) place {
 	return joined
 }
 
-// goOn begins with those who wait when the set of one order has ended.
+// goOn starts the next set, if orders wait, after the set of a single order.
 func (g *Gatherer) goOn(partnerID int64, all func(context.Context, []Order) []Result) {
 	if set := g.next(partnerID); len(set) > 0 {
 		go g.run(set, all)
 	}
 }
 
-// run sells a set and those after it until nobody waits.
+// run sells a set and those after it until no order waits.
 func (g *Gatherer) run(set []*waiting, all func(context.Context, []Order) []Result) {
 	for ; len(set) > 0; set = g.next(set[0].order.PartnerID) {
 		orders := make([]Order, len(set))
 		for i, w := range set {
 			orders[i] = w.order
 		}
-		// The set goes on when one of its callers goes away.
+		// The set continues if one of its callers goes away.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(set[0].ctx), maxSetTime)
 		results := all(ctx, orders)
 		cancel()
@@ -112,8 +116,8 @@ func (g *Gatherer) run(set []*waiting, all func(context.Context, []Order) []Resu
 	}
 }
 
-// next takes the next set off those who wait, without those who have gone. Nobody is in
-// the last one: then the partner is forgotten.
+// next removes the next set from the waiting orders and drops cancelled ones. If the set is empty,
+// it also removes the partner.
 func (g *Gatherer) next(partnerID int64) []*waiting {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -130,7 +134,8 @@ func (g *Gatherer) next(partnerID int64) []*waiting {
 		}
 		set = append(set, w)
 	}
-	if g.waiting[partnerID] = list; len(set) == 0 {
+	g.waiting[partnerID] = list
+	if len(set) == 0 {
 		delete(g.waiting, partnerID)
 	}
 	return set

@@ -15,8 +15,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// hold holds the lock of a partner, so that a set of it is under way until release is
-// called.
+// hold holds the lock of a partner, so that its set cannot finish until release is called.
 func (h *harness) hold(partnerID int64) (release func()) {
 	h.Helper()
 	held, let, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
@@ -38,7 +37,7 @@ func (h *harness) hold(partnerID int64) (release func()) {
 	}
 }
 
-// await waits until so many orders of a partner wait behind a set that is under way.
+// await waits until this number of orders of a partner wait behind the current set.
 func (h *harness) await(partnerID int64, want int) {
 	for {
 		if n, under := h.licenses.Gather.Waiting(partnerID); under && n == want {
@@ -48,8 +47,7 @@ func (h *harness) await(partnerID int64, want int) {
 	}
 }
 
-// awaitNone waits until no set of a partner is under way: the goroutine ends when nobody
-// waits.
+// awaitNone waits until no set of a partner is being sold: the goroutine ends when no order waits.
 func (h *harness) awaitNone(partnerID int64) {
 	for {
 		if _, under := h.licenses.Gather.Waiting(partnerID); !under {
@@ -59,8 +57,8 @@ func (h *harness) awaitNone(partnerID int64) {
 	}
 }
 
-// Who comes while a set is under way is in the next one: fifty orders take two
-// transactions. Somebody who goes away before it begins buys nothing.
+// TestOrdersThatComeTogether checks that orders during a set join the next one: fifty orders take
+// two transactions. An order that is cancelled before its set begins is not sold.
 func TestOrdersThatComeTogether(t *testing.T) {
 	h := newHarness(t)
 	p := h.partner()
@@ -88,7 +86,7 @@ func TestOrdersThatComeTogether(t *testing.T) {
 	leave()
 	release()
 	wg.Wait()
-	if after, _ := h.db.Counts(); after-before != 3 { // with the one that held the lock
+	if after, _ := h.db.Counts(); after-before != 3 { // including the one that held the lock
 		t.Errorf("%d transactions, want 3", after-before)
 	}
 	if n := h.count(`SELECT count(*) FROM licenses`); n != 41 {
@@ -98,12 +96,12 @@ func TestOrdersThatComeTogether(t *testing.T) {
 	h.verify()
 }
 
-// A set has a bounded number of orders and of licenses, so that the last who waits for it
-// waits for no more of them: what is over is the next set.
+// TestSetsAreBounded checks the limits of orders and licenses per set, which bound the wait of the
+// last order. The rest is in the next set.
 func TestSetsAreBounded(t *testing.T) {
 	for name, c := range map[string]struct{ orders, quantity int }{
-		"orders":   {300, 1},  // a set has 256 at most
-		"licenses": {12, 100}, // a set has 1,000 at most
+		"orders":   {300, 1},  // a set has at most 256
+		"licenses": {12, 100}, // a set has at most 1,000
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t)
@@ -134,8 +132,8 @@ func TestSetsAreBounded(t *testing.T) {
 	}
 }
 
-// So many orders of a partner may wait; one more is told to come again. When they have
-// gone, orders are sold as before.
+// TestOrdersThatWaitAreBounded checks that an order over the limit of waiting orders is refused for
+// now. When the queue is empty, orders are sold as before.
 func TestOrdersThatWaitAreBounded(t *testing.T) {
 	h := newHarness(t)
 	p := h.partner()

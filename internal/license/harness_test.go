@@ -17,14 +17,14 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// harness is the services that licenses work with.
+// harness has the services that licenses work with.
 type harness struct {
 	testing.TB
 	db       *sqldb.DB
-	licenses *license.Registry
-	partners *partner.Registry
+	licenses *license.Store
+	partners *partner.Store
 	events   *event.Log
-	accounts *account.Book
+	accounts *account.Store
 }
 
 var tester = audit.System("test")
@@ -44,10 +44,10 @@ func newHarnessOn(t testing.TB, db *sqldb.DB) *harness {
 	}
 	return &harness{
 		TB: t, db: db,
-		licenses: &license.Registry{DB: db, Now: now, Gather: &license.Gatherer{}},
-		partners: &partner.Registry{DB: db, Sealer: box, Now: now},
+		licenses: &license.Store{DB: db, Now: now, Gather: &license.Gatherer{}},
+		partners: &partner.Store{DB: db, Sealer: box, Now: now},
 		events:   &event.Log{DB: db},
-		accounts: &account.Book{DB: db, Now: now},
+		accounts: &account.Store{DB: db, Now: now},
 	}
 }
 
@@ -109,7 +109,7 @@ func (h *harness) license(key string) license.License {
 	return l
 }
 
-// history is a license's events, oldest first.
+// history returns a license's events, oldest first.
 func (h *harness) history(l license.License) []event.Event {
 	h.Helper()
 	list, err := h.events.OfLicense(h.Context(), l.ID, event.Filter{}, paging.Page{Number: 1, Limit: 100, Order: paging.OldestFirst})
@@ -119,7 +119,7 @@ func (h *harness) history(l license.License) []event.Event {
 	return list.Events
 }
 
-// code is the code of a fault, "" for success, and the error itself otherwise.
+// code returns the code of a fault, "" for success, and otherwise the text of the error.
 func code(err error) string {
 	if err == nil {
 		return ""
@@ -130,7 +130,7 @@ func code(err error) string {
 	return err.Error()
 }
 
-// count asks the database for a number.
+// count queries a number.
 func (h *harness) count(sql string, args ...any) int64 {
 	h.Helper()
 	n, err := sqldb.One(h.Context(), h.db, sqldb.Value[int64], sql, args...)
@@ -138,6 +138,18 @@ func (h *harness) count(sql string, args ...any) int64 {
 		h.Fatal(err)
 	}
 	return n
+}
+
+// exec runs a statement on the database.
+func (h *harness) exec(sql string, args ...any) {
+	h.Helper()
+	err := h.db.Write(h.Context(), func(tx *sqldb.Tx) error {
+		tx.Queue(sql, args...)
+		return nil
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
 }
 
 // verify checks, on the stored rows of all partners, every invariant that can be
@@ -157,7 +169,10 @@ func (h *harness) verify() {
 	zero("events that changed nothing (4)", `SELECT count(*) FROM (SELECT kind, tier, lag(kind) OVER w AS k, lag(tier) OVER w AS t
 		FROM events WINDOW w AS (PARTITION BY license_id ORDER BY id)) AS e WHERE kind = k AND tier = t`)
 	zero("active licenses that are not entitled, held, released or nobody's (5)", `SELECT count(*) FROM licenses AS l WHERE status = 2 AND (
-		held <> 0 OR released = TRUE OR owner_id = 0 OR NOT EXISTS (SELECT 1 FROM purchase_links WHERE license_id = l.id AND refund_id = 0))`)
+		held <> 0 OR released = TRUE OR owner_id = 0 OR ended = TRUE)`)
+	zero("licenses whose end does not follow from their links", `SELECT count(*) FROM licenses AS l WHERE ended = EXISTS (
+		SELECT 1 FROM purchase_links AS k WHERE k.license_id = l.id AND k.refund_id = 0 AND (k.amount + k.credit = 0 OR k.amount + k.credit <= (
+			SELECT sum(o.amount) FROM purchase_links AS o WHERE o.license_id = l.id AND o.refund_id = 0 AND o.currency = k.currency)))`)
 	zero("event ids or times that do not rise with the license's history (9, 10)", `SELECT count(*) FROM (
 		SELECT event_ms, lag(event_ms) OVER w AS before, ord, lag(ord) OVER w AS ord_before
 		FROM events WINDOW w AS (PARTITION BY license_id ORDER BY id)) AS e WHERE event_ms <= before OR ord <= ord_before`)

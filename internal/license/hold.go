@@ -11,10 +11,10 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Hold is why a license is held, or that it is not.
+// Hold is the reason why a license is held, if it is.
 type Hold int
 
-// The holds; the zero value stands for none.
+// Holds; the zero value means none.
 const (
 	HoldChargeback Hold = iota + 1
 	HoldOther
@@ -38,7 +38,7 @@ func (h Hold) reason() event.Reason {
 	return event.Held
 }
 
-// ParseHold reads why a license is to be held; "" is HoldOther.
+// ParseHold parses the reason for a hold; "" is HoldOther.
 func ParseHold(s string) (Hold, error) {
 	switch s {
 	case "", HoldOther.String():
@@ -50,8 +50,8 @@ func ParseHold(s string) (Hold, error) {
 	}
 }
 
-// Cause is who holds a license: the operator, or a dispute about a payment for it. A
-// license is held while one of its causes stands.
+// Cause is the origin of a hold: the operator, or a dispute about a payment. A license is held
+// while it has a cause.
 type Cause string
 
 // ByOperator is the cause of the operator's own hold.
@@ -60,8 +60,8 @@ const ByOperator Cause = "operator"
 // ByDispute is the cause of a dispute's hold.
 func ByDispute(id string) Cause { return Cause("dispute:" + id) }
 
-// addHold adds a cause to the license. One that stands already stays as it is, and the
-// license shows the reason of the first.
+// addHold adds a cause to the license. An existing one stays unchanged, and the license shows the
+// reason of the first.
 func (t *partnerTx) addHold(s *state, cause Cause, why Hold) {
 	t.tx.Queue(`INSERT INTO license_holds (license_id, cause, reason, created_at) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (license_id, cause) DO NOTHING`, s.ID, string(cause), int(why), t.now)
@@ -70,14 +70,20 @@ func (t *partnerTx) addHold(s *state, cause Cause, why Hold) {
 	}
 }
 
-// removeHold removes a cause, and reports whether it stood. The license shows the first
-// reason that is left.
+// removeHold removes a cause, and reports whether it existed. The license shows the first remaining
+// reason.
 func (t *partnerTx) removeHold(ctx context.Context, s *state, cause Cause) (stood bool, err error) {
 	n, err := t.tx.Exec(ctx, `DELETE FROM license_holds WHERE license_id = $1 AND cause = $2`, s.ID, string(cause))
 	if err != nil {
 		return false, fmt.Errorf("lift a hold: %w", err)
 	}
-	next, err := sqldb.One(ctx, t.tx, sqldb.Value[int64], `SELECT reason FROM license_holds WHERE license_id = $1 ORDER BY created_at, cause LIMIT 1`, s.ID)
+	next, err := sqldb.One(
+		ctx,
+		t.tx,
+		sqldb.Value[int64],
+		`SELECT reason FROM license_holds WHERE license_id = $1 ORDER BY created_at, cause LIMIT 1`,
+		s.ID,
+	)
 	if err != nil && !errors.Is(err, sqldb.ErrNone) {
 		return false, fmt.Errorf("read the holds of a license: %w", err)
 	}
@@ -85,9 +91,16 @@ func (t *partnerTx) removeHold(ctx context.Context, s *state, cause Cause) (stoo
 	return n > 0, nil
 }
 
-// holdsIt reports whether a cause stands.
+// holdsIt reports whether a cause exists.
 func (t *partnerTx) holdsIt(ctx context.Context, s *state, cause Cause) (bool, error) {
-	n, err := sqldb.One(ctx, t.tx, sqldb.Value[int64], `SELECT count(*) FROM license_holds WHERE license_id = $1 AND cause = $2`, s.ID, string(cause))
+	n, err := sqldb.One(
+		ctx,
+		t.tx,
+		sqldb.Value[int64],
+		`SELECT count(*) FROM license_holds WHERE license_id = $1 AND cause = $2`,
+		s.ID,
+		string(cause),
+	)
 	if err != nil {
 		return false, fmt.Errorf("read the holds of a license: %w", err)
 	}
@@ -99,9 +112,9 @@ func errDisputed() error {
 		"A dispute about the payment holds the license, not the operator. The hold ends when the dispute is won.")
 }
 
-// Hold blocks a license until it is reinstated, whatever else happens to it. One that
-// the operator holds stays as it is.
-func (r *Registry) Hold(ctx context.Context, by audit.Actor, key string, why Hold) (License, error) {
+// Hold blocks a license until it is reinstated, regardless of other changes. An existing hold of
+// the operator stays unchanged.
+func (r *Store) Hold(ctx context.Context, by audit.Actor, key string, why Hold) (License, error) {
 	l, err := r.ByKey(ctx, key)
 	if err != nil {
 		return License{}, err
@@ -109,16 +122,22 @@ func (r *Registry) Hold(ctx context.Context, by audit.Actor, key string, why Hol
 	return r.hold(ctx, by, l, ByOperator, why)
 }
 
-func (r *Registry) hold(ctx context.Context, by audit.Actor, l License, cause Cause, why Hold) (License, error) {
+func (r *Store) hold(ctx context.Context, by audit.Actor, l License, cause Cause, why Hold) (License, error) {
 	return r.change(ctx, by, l, "license.hold", why.reason(), func(t *partnerTx, s *state) error {
 		t.addHold(s, cause, why)
 		return nil
 	})
 }
 
-// HoldNew is Hold for a license that the operator does not hold: one that is, is refused.
-// The functions in then run in the same transaction, with the held license.
-func (r *Registry) HoldNew(ctx context.Context, by audit.Actor, key string, why Hold, then ...func(*sqldb.Tx, License) error) (License, error) {
+// HoldNew does the same as Hold, but refuses a license that the operator already holds. The
+// functions in then run in the same transaction, with the held license.
+func (r *Store) HoldNew(
+	ctx context.Context,
+	by audit.Actor,
+	key string,
+	why Hold,
+	then ...func(*sqldb.Tx, License) error,
+) (License, error) {
 	l, err := r.ByKey(ctx, key)
 	if err != nil {
 		return License{}, err
@@ -136,9 +155,9 @@ func (r *Registry) HoldNew(ctx context.Context, by audit.Actor, key string, why 
 	}, then...)
 }
 
-// Reinstate lifts the operator's hold and nothing else: the status follows from the other
-// facts again, and the hold of a dispute stays.
-func (r *Registry) Reinstate(ctx context.Context, by audit.Actor, key string) (License, error) {
+// Reinstate lifts only the operator's hold: the status follows from the other facts again, and the
+// hold of a dispute stays.
+func (r *Store) Reinstate(ctx context.Context, by audit.Actor, key string) (License, error) {
 	l, err := r.ByKey(ctx, key)
 	if err != nil {
 		return License{}, err
@@ -149,11 +168,8 @@ func (r *Registry) Reinstate(ctx context.Context, by audit.Actor, key string) (L
 }
 
 func (t *partnerTx) reinstate(ctx context.Context, s *state) error {
-	switch {
-	case refunded(s.chain):
+	if ended(s.chain) {
 		return errRefunded()
-	case s.Held == 0:
-		return nil
 	}
 	stood, err := t.removeHold(ctx, s, ByOperator)
 	if err == nil && !stood && s.Held != 0 {
@@ -162,9 +178,14 @@ func (t *partnerTx) reinstate(ctx context.Context, s *state) error {
 	return err
 }
 
-// LiftHold is Reinstate for a license that is held: one that is not, is refused. The
-// functions in then run in the same transaction, with the license.
-func (r *Registry) LiftHold(ctx context.Context, by audit.Actor, key string, then ...func(*sqldb.Tx, License) error) (License, error) {
+// LiftHold does the same as Reinstate, but refuses a license that is not held. The functions in
+// then run in the same transaction, with the license.
+func (r *Store) LiftHold(
+	ctx context.Context,
+	by audit.Actor,
+	key string,
+	then ...func(*sqldb.Tx, License) error,
+) (License, error) {
 	l, err := r.ByKey(ctx, key)
 	if err != nil {
 		return License{}, err

@@ -14,18 +14,18 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// saleText is all that an HTTP package shows of a sale.
+// saleText returns all parts of a sale that an HTTP package shows.
 func saleText(s license.Sale, err error) (string, error) {
 	text := fmt.Sprint(s.ID, s.PartnerID, s.Kind, s.ExternalID, s.Tier, s.Quantity, s.AmountCents, s.Currency, s.UserID, s.CreatedAt)
 	return text + licensesText(s.Licenses), err
 }
 
-// refundText is all that an HTTP package shows of a refund.
+// refundText returns all parts of a refund that an HTTP package shows.
 func refundText(f license.Refund, err error) (string, error) {
 	return fmt.Sprint(f.ID, f.PartnerID, f.ExternalID, f.Reason, f.CreatedAt, f.ReversedAt) + licensesText(f.Licenses), err
 }
 
-// licenseText is all that an HTTP package shows of a license.
+// licenseText returns all parts of a license that an HTTP package shows.
 func licenseText(l license.License, err error) (string, error) {
 	return licensesText([]license.License{l}) + fmt.Sprint(l.PartnerID, l.OwnerID, l.Redeemed, l.Released, l.Held), err
 }
@@ -38,7 +38,7 @@ func licensesText(list []license.License) string {
 	return text
 }
 
-// orCode is the code of a refusal, or the text.
+// orCode returns the code of a refusal, or the text.
 func orCode(text string, err error) string {
 	if err != nil {
 		return code(err)
@@ -46,8 +46,8 @@ func orCode(text string, err error) string {
 	return text
 }
 
-// A payment webhook that comes fifty times at once makes one license, and every
-// answer is the first one. On two nodes, where there is PostgreSQL.
+// TestTheSamePurchaseAtOnce checks that a payment webhook that arrives fifty times concurrently
+// makes one license, and that every answer is the first one. With PostgreSQL it uses two nodes.
 func TestTheSamePurchaseAtOnce(t *testing.T) {
 	for name, order := range map[string]license.Purchase{
 		"external id":     {Tier: 1, Quantity: 1, ExternalID: "payment-1"},
@@ -87,7 +87,8 @@ func TestTheSamePurchaseAtOnce(t *testing.T) {
 	}
 }
 
-// The first answer stays the answer, whatever happened to the license since.
+// TestRepeatedOrdersAreAnsweredAsTheFirst checks that a repeat gets the first answer, even if the
+// license has changed since.
 func TestRepeatedOrdersAreAnsweredAsTheFirst(t *testing.T) {
 	h := newHarness(t)
 	p := h.partner()
@@ -161,7 +162,7 @@ func TestIdempotencyKeyStoresTheAnswer(t *testing.T) {
 	if got := buy(with(order, func(o *license.Purchase) { o.Idempotency.Scope = "t2" })); got == first {
 		t.Error("another token got the answer")
 	}
-	// A refused request stores nothing: corrected, it may be repeated under its key.
+	// A refused request stores nothing: after a correction, it may be repeated under its key.
 	bad := with(order, func(o *license.Purchase) { o.Idempotency.Key, o.Tier = "k2", 9 })
 	if got := buy(bad); got != "unknown_tier" {
 		t.Errorf("got %s", got)
@@ -169,6 +170,46 @@ func TestIdempotencyKeyStoresTheAnswer(t *testing.T) {
 	bad.Tier = 1
 	if got := buy(bad); got == "unknown_tier" {
 		t.Errorf("corrected: got %s", got)
+	}
+	h.verify()
+}
+
+// TestIdempotencyKeyOfRefundsAndPlanChanges: a repeat under the key gets the first answer,
+// whatever happened since, and another order under it is refused. Neither does anything.
+func TestIdempotencyKeyOfRefundsAndPlanChanges(t *testing.T) {
+	const rows = `SELECT (SELECT count(*) FROM refunds) + (SELECT count(*) FROM purchases)
+		+ (SELECT count(*) FROM events)`
+	h, ctx := newHarness(t), t.Context()
+	s := &script{harness: h, l: h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1})[0]}
+	for name, order := range map[string]func(idempotency.Request) (string, error){
+		"refund": func(key idempotency.Request) (string, error) {
+			order := license.RefundOrder{LicenseKey: s.l.Key, Idempotency: key}
+			return refundText(h.licenses.Refund(ctx, tester, order))
+		},
+		"plan": func(key idempotency.Request) (string, error) {
+			change := license.PlanChange{Tier: 2, Idempotency: key}
+			return licenseText(h.licenses.ChangePlan(ctx, tester, s.l.Key, change))
+		},
+	} {
+		s.l = h.buy(license.Purchase{PartnerID: s.l.PartnerID, Tier: 1, Quantity: 2})[0]
+		key := idempotency.Request{Scope: "t", Key: name, Body: "b"}
+		first := orCode(order(key))
+		for _, command := range []string{"transfer bob", "hold"} {
+			if got := s.run(command); got != "" {
+				t.Fatal(command, got)
+			}
+		}
+		before := h.count(rows)
+		if diff := cmp.Diff(first, orCode(order(key))); diff != "" {
+			t.Errorf("%s again (-want +got)\n%s", name, diff)
+		}
+		key.Body = "c"
+		if got := orCode(order(key)); got != "idempotency_key_reused" {
+			t.Errorf("%s with another body: got %s", name, got)
+		}
+		if after := h.count(rows); after != before {
+			t.Errorf("repeats of the %s made %d rows", name, after-before)
+		}
 	}
 	h.verify()
 }

@@ -18,46 +18,48 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Import is a license that was sold elsewhere and is brought in as it is. A deactivated
-// one is on hold by the operator, so that nobody but the operator makes it work again.
+// Import is a license that was sold elsewhere, with its current state. A deactivated one is put on
+// hold by the operator, so that only the operator can make it work again.
 type Import struct {
 	Key       string // in the form of a UUID, lower case
 	PartnerID int64
 	Tier      int
 	Status    event.Status
-	Email     string // of its owner; "": it belongs to the first who redeems it
+	Email     string // of its owner; "": the first user to redeem it becomes the owner
 	SoldAt    time.Time
 }
 
-// ImportOptions say how licenses are brought in.
+// ImportOptions are the options of an import.
 type ImportOptions struct {
 	DryRun   bool // nothing is stored
 	Webhooks bool // each event is delivered to the partner
 
-	// Earlier are the licenses that a dry run would have stored before, by their keys, so
-	// that it knows a line that is repeated. It adds what it would store now.
+	// Earlier has the licenses that a dry run would have stored before, by key, to recognize
+	// repeated lines. The run adds the licenses that it would store.
 	Earlier map[string]Import
 }
 
-// ImportResult is what became of an Import.
+// ImportResult is the result of an Import.
 type ImportResult struct {
-	New bool  // it was stored; false without an error: it was there before, by the same line
-	Err error // why it was refused
+	New bool  // it was stored; false without an error: the same line was imported before
+	Err error // the reason for a refusal
 }
 
-// content tells a line that is repeated from another one for the same license.
+// content distinguishes a repeated line from another one for the same license.
 func (i Import) content() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d %d %d %q %d", i.PartnerID, i.Tier, i.Status, i.Email, i.SoldAt.UnixNano()))
+	sum := sha256.Sum256(
+		fmt.Appendf(nil, "%d %d %d %q %d", i.PartnerID, i.Tier, i.Status, i.Email, i.SoldAt.UnixNano()),
+	)
 	return "import " + hex.EncodeToString(sum[:])
 }
 
-// errDryRun undoes what a dry run has done.
+// errDryRun rolls back a dry run.
 var errDryRun = errors.New("nothing is stored in a dry run")
 
-// Import brings licenses in: those of one partner in one transaction, with a purchase and
-// one event for each, whose reason is event.Operator. Nobody is mailed. To repeat it
-// changes nothing. The error concerns what has no result.
-func (r *Registry) Import(ctx context.Context, by audit.Actor, list []Import, o ImportOptions) ([]ImportResult, error) {
+// Import imports licenses. Those of one partner are one transaction, with a purchase and one event
+// for each, whose reason is event.Operator. It sends no emails. Repeating it changes nothing. The
+// error concerns the licenses without a result.
+func (r *Store) Import(ctx context.Context, by audit.Actor, list []Import, o ImportOptions) ([]ImportResult, error) {
 	results := make([]ImportResult, len(list))
 	var partners []int64
 	of := map[int64][]int{}
@@ -88,20 +90,28 @@ func (r *Registry) Import(ctx context.Context, by audit.Actor, list []Import, o 
 	return results, nil
 }
 
-// importSet brings licenses of one partner in.
+// importSet imports licenses of one partner.
 type importSet struct {
 	*partnerTx
 	list     []Import
 	results  []ImportResult
 	webhooks bool
 	earlier  map[string]Import
-	fresh    []int // those to be stored
+	fresh    []int // indexes of the licenses to store
 }
 
-func (s *importSet) run(ctx context.Context, r *Registry, tx *sqldb.Tx, by audit.Actor, partnerID int64, at []int) error {
+func (s *importSet) run(
+	ctx context.Context,
+	r *Store,
+	tx *sqldb.Tx,
+	by audit.Actor,
+	partnerID int64,
+	at []int,
+) error {
 	keys := make([]string, len(at))
 	for n, i := range at {
-		keys[n], s.results[i] = s.list[i].Key, ImportResult{} // it may be run again
+		keys[n] = s.list[i].Key
+		s.results[i] = ImportResult{} // the transaction may run again
 	}
 	tx.PlanOnce()
 	pending := queueTx(tx, partnerID, len(at))
@@ -122,14 +132,14 @@ func (s *importSet) run(ctx context.Context, r *Registry, tx *sqldb.Tx, by audit
 	return s.store(ctx)
 }
 
-// imported is a license that is there.
+// imported is an existing license.
 type imported struct {
 	key, content string
 	partnerID    int64
 	tier         int
 }
 
-// queueImported queues the query for the licenses with these keys, whosoever they are.
+// queueImported queues the query for the licenses with these keys, of any partner.
 func queueImported(tx *sqldb.Tx, keys []string) *sqldb.Result[imported] {
 	return sqldb.QueueQuery(tx, func(r *sqldb.Row, v *imported) error {
 		return r.Scan(&v.key, &v.partnerID, &v.tier, &v.content)
@@ -138,7 +148,7 @@ func queueImported(tx *sqldb.Tx, keys []string) *sqldb.Result[imported] {
 		WHERE l.license_key = ANY($1)`, keys)
 }
 
-// check decides which licenses are new, and why others are not.
+// check decides which licenses are new, and refuses the others.
 func (s *importSet) check(ctx context.Context, known *sqldb.Result[imported], at []int) error {
 	list, err := known.All(ctx)
 	if err != nil {
@@ -150,17 +160,22 @@ func (s *importSet) check(ctx context.Context, known *sqldb.Result[imported], at
 	}
 	s.fresh = s.fresh[:0]
 	for _, i := range at {
-		line, result := s.list[i], &s.results[i]
+		line := s.list[i]
+		result := &s.results[i]
 		was, found := there[line.Key]
 		if e, would := s.earlier[line.Key]; would && !found {
-			was, found = imported{e.Key, e.content(), e.PartnerID, e.Tier}, true
+			was = imported{e.Key, e.content(), e.PartnerID, e.Tier}
+			found = true
 		}
 		switch {
 		case found && was.content == line.content():
 		case found:
 			result.Err = errImported(was)
 		case line.Status == event.Active && line.Email == "":
-			result.Err = fault.Field("email", "is missing: an active license has an owner. Name the owner, or make the license inactive.")
+			result.Err = fault.Field(
+				"email",
+				"is missing: an active license has an owner. Name the owner, or make the license inactive.",
+			)
 		default:
 			if result.Err = s.requirePlan(line.Tier); result.Err == nil {
 				s.fresh = append(s.fresh, i)
@@ -172,14 +187,20 @@ func (s *importSet) check(ctx context.Context, known *sqldb.Result[imported], at
 }
 
 func errImported(was imported) error {
-	return fault.New(fault.Conflict, codeLicenseExists,
-		"There is a license with this key already, of partner %d and tier %d, and it stays as it is. Remove the line, or change that license by the API.",
-		was.partnerID, was.tier).On("license_key")
+	return fault.New(
+		fault.Conflict,
+		codeLicenseExists,
+		"There is a license with this key already, of partner %d and tier %d, and it stays as it is. Remove the "+
+			"line, or change that license by the API.",
+		was.partnerID,
+		was.tier,
+	).On("license_key")
 }
 
-// store writes what is new.
+// store writes the new licenses.
 func (s *importSet) store(ctx context.Context) error {
-	saleIDs, licenseIDs := sqldb.NextIDs(s.tx, "purchase_ids", len(s.fresh)), sqldb.NextIDs(s.tx, "license_ids", len(s.fresh))
+	saleIDs := sqldb.NextIDs(s.tx, "purchase_ids", len(s.fresh))
+	licenseIDs := sqldb.NextIDs(s.tx, "license_ids", len(s.fresh))
 	owners, err := s.owners(ctx)
 	if err != nil {
 		return err
@@ -192,7 +213,8 @@ func (s *importSet) store(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("allocate license ids: %w", err)
 	}
-	made, purchases := make([]License, 0, len(s.fresh)), make([]Sale, 0, len(s.fresh))
+	made := make([]License, 0, len(s.fresh))
+	purchases := make([]Sale, 0, len(s.fresh))
 	var drafts []event.Draft
 	for n, i := range s.fresh {
 		if owners[n].Err != nil {
@@ -200,10 +222,12 @@ func (s *importSet) store(ctx context.Context) error {
 			continue
 		}
 		line := s.list[i]
-		s.ledger.Licenses++
+		s.counters.Licenses++
 		l := License{
-			ID: licenses[n], PartnerID: line.PartnerID, Ord: s.ledger.Licenses, Key: line.Key, RedemptionID: secret.UUID(),
-			Status: line.Status, Tier: line.Tier, OwnerID: owners[n].User.ID, Redeemed: line.Status == event.Active,
+			ID: licenses[n], PartnerID: line.PartnerID, Ord: s.counters.Licenses, Key: line.Key,
+			RedemptionID: secret.UUID(),
+			Status:       line.Status, Tier: line.Tier, OwnerID: owners[n].User.ID,
+			Redeemed:  line.Status == event.Active,
 			CreatedAt: s.now, UpdatedAt: s.now, eventAt: event.Millis(s.now),
 		}
 		if line.Status == event.Deactivated {
@@ -238,31 +262,34 @@ func (s *importSet) owners(ctx context.Context) ([]account.Found, error) {
 	owners := make([]account.Found, len(s.fresh))
 	for n, i := range s.fresh {
 		if s.list[i].Email != "" {
-			owners[n], found = found[0], found[1:]
+			owners[n] = found[0]
+			found = found[1:]
 		}
 	}
 	return owners, nil
 }
 
-// save queues all that was made.
+// save queues the rows of all new licenses.
 func (s *importSet) save(made []License, purchases []Sale, drafts []event.Draft) {
 	insertSales(s.tx, purchases...)
 	insertLicenses(s.tx, made)
-	links, holds := make([][]any, len(made)), [][]any{}
+	links := make([][]any, len(made))
+	holds := [][]any{}
 	type place struct {
 		status event.Status
 		block  int64
 	}
-	blocks, statuses := map[place]int64{}, map[event.Status]int64{}
+	blocks := map[place]int64{}
+	statuses := map[event.Status]int64{}
 	for i, l := range made {
-		links[i] = []any{l.ID, 1, purchases[i].ID, l.Tier, 0}
+		links[i] = newLink(1, purchases[i], 0).row(l.ID)
 		if l.Held != 0 {
 			holds = append(holds, []any{l.ID, string(ByOperator), int(l.Held), s.now})
 		}
 		blocks[place{l.Status, paging.BlockOf(l.Ord)}]++
 		statuses[l.Status]++
 	}
-	s.tx.Copy("purchase_links", []string{"license_id", "seq", "purchase_id", "tier", "refund_id"}, links)
+	s.tx.Copy("purchase_links", linkColumns, links)
 	s.tx.Copy("license_holds", []string{"license_id", "cause", "reason", "created_at"}, holds)
 	for at, n := range blocks {
 		s.count(at.status, at.block, n)
@@ -272,10 +299,18 @@ func (s *importSet) save(made []License, purchases []Sale, drafts []event.Draft)
 	} else {
 		s.log.AppendUndelivered(s.tx, drafts...)
 	}
-	s.ledger.Save(s.tx)
-	facts := audit.Facts{"licenses": len(made), "first": made[0].Key, "last": made[len(made)-1].Key, "webhooks": s.webhooks}
+	s.counters.Save(s.tx)
+	facts := audit.Facts{
+		"licenses": len(made),
+		"first":    made[0].Key,
+		"last":     made[len(made)-1].Key,
+		"webhooks": s.webhooks,
+	}
 	for status, n := range statuses {
 		facts[status.String()] = n
 	}
-	audit.Record(s.tx, s.now, s.by, "license.import", "partner:"+strconv.FormatInt(s.ledger.PartnerID, 10), nil, facts)
+	audit.Record(
+		s.tx, s.now, s.by, "license.import", "partner:"+strconv.FormatInt(s.counters.PartnerID, 10), nil,
+		facts,
+	)
 }

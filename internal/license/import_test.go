@@ -1,6 +1,7 @@
 package license_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -18,8 +19,8 @@ func existing(partnerID int64, n int, status event.Status, email string) license
 	return license.Import{Key: fmt.Sprintf("3f2c1b4e-8a6d-4c7f-9b0e-%012x", n), PartnerID: partnerID, Tier: 2, Status: status, Email: email, SoldAt: soldAt}
 }
 
-// imports brings licenses in and returns what became of each: new, unchanged, or the code
-// of its refusal.
+// imports imports licenses and returns the result of each: new, unchanged, or the code of its
+// refusal.
 func (h *harness) imports(o license.ImportOptions, list ...license.Import) (got []string) {
 	h.Helper()
 	results, err := h.licenses.Import(h.Context(), tester, list, o)
@@ -72,7 +73,7 @@ func TestImport(t *testing.T) {
 	if n := h.rows("deliveries"); n != 0 {
 		t.Errorf("%d webhooks wait, want none", n)
 	}
-	// What happens to a license later does not make the line another one.
+	// Later changes of a license do not make the line another one.
 	if _, err := h.licenses.Reinstate(t.Context(), tester, list[2].Key); err != nil {
 		t.Fatal(err)
 	}
@@ -85,6 +86,49 @@ func TestImport(t *testing.T) {
 	h.expect(h.imports(license.ImportOptions{Webhooks: true}, existing(b, 7, event.Inactive, "")), "new")
 	if n := h.count(`SELECT count(*) FROM deliveries AS d JOIN events AS e ON e.id = d.event_id WHERE e.reason = 'operator'`); n != 1 {
 		t.Errorf("%d webhooks wait, want one", n)
+	}
+	h.verify()
+}
+
+// TestImportedAs: each license belongs to the person of its line. Only the operator makes a
+// deactivated one work again, and the audit says what was brought in.
+func TestImportedAs(t *testing.T) {
+	h, ctx := newHarness(t), t.Context()
+	p := h.partner()
+	list := []license.Import{
+		existing(p, 1, event.Deactivated, "ann@example.com"), existing(p, 2, event.Inactive, ""),
+		existing(p, 3, event.Active, "bob@example.com"), existing(p, 4, event.Inactive, "ann@example.com"),
+	}
+	h.expect(h.imports(license.ImportOptions{}, list...), "new", "new", "new", "new")
+	ann, bob := h.user("ann").ID, h.user("bob").ID
+	for i, owner := range []int64{ann, 0, bob, ann} {
+		if l := h.license(list[i].Key); l.OwnerID != owner || l.Redeemed != (i == 2) || l.Held != 0 != (i == 0) {
+			t.Errorf("license %d: %+v", i, l)
+		}
+	}
+	if n := h.count(`SELECT count(*) FROM purchases WHERE quantity <> 1 OR amount_cents <> 0`); n != 0 {
+		t.Errorf("%d of the purchases are not of one license without a price", n)
+	}
+	if n := h.rows("license_holds"); n != 1 {
+		t.Errorf("%d holds", n)
+	}
+	held := h.license(list[0].Key)
+	if _, err := h.licenses.Redeem(ctx, tester, held.RedemptionID, ann); code(err) != license.CodeLicenseHeld {
+		t.Errorf("redeemed: %v", err)
+	}
+	dispute := license.ByDispute("dp_1")
+	err := h.licenses.HoldFor(ctx, tester, held, dispute)
+	if err = errors.Join(err, h.licenses.LiftFor(ctx, tester, held, dispute)); err != nil {
+		t.Fatal(err)
+	}
+	if l := h.license(held.Key); l.Held != license.HoldOther {
+		t.Errorf("the end of a dispute lifted the hold: %+v", l)
+	}
+	if n := h.count(`SELECT count(*) FROM audit_entries
+		WHERE action = 'license.import' AND subject = $1 AND after LIKE $2 AND after LIKE '%"licenses":4%'
+		AND after LIKE '%"inactive":2%' AND after LIKE '%"active":1%' AND after LIKE '%"deactivated":1%'`,
+		fmt.Sprint("partner:", p), "%"+list[0].Key+"%"+list[3].Key+"%"); n != 1 {
+		t.Errorf("%d audit entries", n)
 	}
 	h.verify()
 }
@@ -107,8 +151,8 @@ func BenchmarkImport(b *testing.B) {
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "licenses/s")
 }
 
-// TestExplainImported: of a license that was brought in nobody says that it was purchased
-// here, nor that its buyer has activated it, until a buyer does.
+// TestExplainImported checks that the explanation of an imported license does not claim a purchase
+// here, nor an activation by its buyer until there is one.
 func TestExplainImported(t *testing.T) {
 	for name, c := range map[string]struct {
 		status event.Status

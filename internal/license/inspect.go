@@ -4,18 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"claviger/internal/fault"
 	"claviger/internal/sqldb"
 )
 
-// Link is a purchase in the chain of a license, with what became of it.
+// Link is a purchase in the chain of a license, with its refund.
 type Link struct {
 	Seq        int
 	Tier       int
 	Sale       Sale   // without its licenses
-	Refund     Refund // what closed it, without its licenses; ID 0: it is open
+	Refund     Refund // the refund that closed it, without its licenses; ID 0: it is open
 	Refundable bool   // no later link is open
+	Stands     bool   // it is not refunded, and the money kept covers it
+	Amount     int64  // the license's part of the price, in the smallest unit
+	Credit     int64  // money of earlier purchases that reduced its price
 }
 
 // Open reports whether the link is not refunded.
@@ -24,23 +28,18 @@ func (k Link) Open() bool { return k.Refund.ID == 0 }
 // Detail is a license with its chain, read at one time.
 type Detail struct {
 	License
-	Links   []Link   // the first purchase first
-	Refunds []Refund // the newest first, also those that were reversed
+	Links   []Link   // oldest first
+	Refunds []Refund // newest first, including reversed ones
 	Version string   // for IfUnchanged
 }
 
-// Refunded reports whether every purchase of the license is.
+// Refunded reports whether no purchase of the license is open.
 func (d Detail) Refunded() bool {
-	for _, k := range d.Links {
-		if k.Open() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(d.Links, Link.Open)
 }
 
 // Inspect returns a license with its chain.
-func (r *Registry) Inspect(ctx context.Context, key string) (Detail, error) {
+func (r *Store) Inspect(ctx context.Context, key string) (Detail, error) {
 	var d Detail
 	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		if !keyForm.MatchString(key) {
@@ -62,20 +61,40 @@ func (r *Registry) Inspect(ctx context.Context, key string) (Detail, error) {
 	return d, err
 }
 
-// linkRow is a link with the license that it belongs to.
+// linkRow is a link with the id of its license.
 type linkRow struct {
 	licenseID int64
 	refundID  int64
+	currency  string
 	Link
 }
 
 func scanLinkRow(r *sqldb.Row, k *linkRow) error {
 	s := &k.Sale
-	return r.Scan(&k.licenseID, &k.Seq, &k.Tier, &k.refundID, &s.ID, &s.PartnerID, (*int)(&s.Kind), &s.ExternalID, &s.Tier, &s.Quantity,
-		&s.AmountCents, &s.Currency, &s.UserID, &s.CreatedAt, &s.SoldAt, &s.Hundredths)
+	return r.Scan(
+		&k.licenseID,
+		&k.Seq,
+		&k.Tier,
+		&k.refundID,
+		&s.ID,
+		&s.PartnerID,
+		(*int)(&s.Kind),
+		&s.ExternalID,
+		&s.Tier,
+		&s.Quantity,
+		&s.AmountCents,
+		&s.Currency,
+		&s.UserID,
+		&s.CreatedAt,
+		&s.SoldAt,
+		&s.Hundredths,
+		&k.Amount,
+		&k.Credit,
+		&k.currency,
+	)
 }
 
-// refundRow is a refund with a license that it closed links of.
+// refundRow is a refund with the id of a license that it closed links of.
 type refundRow struct {
 	licenseID int64
 	Refund
@@ -85,15 +104,24 @@ func scanRefundRow(r *sqldb.Row, f *refundRow) error {
 	return r.Scan(&f.licenseID, &f.ID, &f.PartnerID, &f.ExternalID, &f.Reason, &f.CreatedAt, &f.ReversedAt)
 }
 
-// details reads the chains of licenses: two queries, however many there are.
+// details reads the chains of licenses, always with two queries.
 func details(ctx context.Context, tx *sqldb.Tx, list []License) ([]Detail, error) {
-	ids, at := make([]int64, len(list)), map[int64]int{}
+	ids := make([]int64, len(list))
+	at := map[int64]int{}
 	out := make([]Detail, len(list))
 	for i, l := range list {
-		ids[i], at[l.ID], out[i].License = l.ID, i, l
+		ids[i] = l.ID
+		at[l.ID] = i
+		out[i].License = l
 	}
-	refunds, err := sqldb.All(ctx, tx, scanRefundRow, `SELECT DISTINCT i.license_id, f.id, f.partner_id, f.external_id, f.reason, f.created_at, f.reversed_at
-		FROM refund_items AS i JOIN refunds AS f ON f.id = i.refund_id WHERE i.license_id = ANY($1) ORDER BY f.id DESC`, ids)
+	refunds, err := sqldb.All(
+		ctx,
+		tx,
+		scanRefundRow,
+		`SELECT DISTINCT i.license_id, f.id, f.partner_id, f.external_id, f.reason, f.created_at, f.reversed_at
+		FROM refund_items AS i JOIN refunds AS f ON f.id = i.refund_id WHERE i.license_id = ANY($1) ORDER BY f.id DESC`,
+		ids,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("read the refunds of licenses: %w", err)
 	}
@@ -103,9 +131,15 @@ func details(ctx context.Context, tx *sqldb.Tx, list []License) ([]Detail, error
 		d := &out[at[f.licenseID]]
 		d.Refunds = append(d.Refunds, f.Refund)
 	}
-	links, err := sqldb.All(ctx, tx, scanLinkRow, `SELECT k.license_id, k.seq, k.tier, k.refund_id, p.id, p.partner_id, p.kind, p.external_id, p.tier,
-			p.quantity, p.amount_cents, p.currency, p.user_id, p.created_at, p.sold_at, p.id <= `+lastOldAmount+`
-		FROM purchase_links AS k JOIN purchases AS p ON p.id = k.purchase_id WHERE k.license_id = ANY($1) ORDER BY k.license_id, k.seq`, ids)
+	links, err := sqldb.All(
+		ctx,
+		tx,
+		scanLinkRow,
+		`SELECT k.license_id, k.seq, k.tier, k.refund_id, p.id, p.partner_id, p.kind, p.external_id, p.tier,
+			p.quantity, p.amount_cents, p.currency, p.user_id, p.created_at, p.sold_at, p.id <= `+lastOldAmount+`, `+linkMoney+`
+		FROM purchase_links AS k JOIN purchases AS p ON p.id = k.purchase_id WHERE k.license_id = ANY($1) ORDER BY k.license_id, k.seq`,
+		ids,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("read the purchases of licenses: %w", err)
 	}
@@ -114,7 +148,10 @@ func details(ctx context.Context, tx *sqldb.Tx, list []License) ([]Detail, error
 		k.Refund = byID[k.refundID]
 		d := &out[at[k.licenseID]]
 		d.Links = append(d.Links, k.Link)
-		chains[k.licenseID] = append(chains[k.licenseID], link{seq: k.Seq, purchaseID: k.Sale.ID, tier: k.Tier, refundID: k.refundID})
+		chains[k.licenseID] = append(chains[k.licenseID], link{
+			seq: k.Seq, purchaseID: k.Sale.ID, tier: k.Tier, refundID: k.refundID, amount: k.Amount,
+			credit: k.Credit, currency: k.currency,
+		})
 	}
 	for i := range out {
 		d := &out[i]
@@ -122,29 +159,20 @@ func details(ctx context.Context, tx *sqldb.Tx, list []License) ([]Detail, error
 		d.Version = version(d.License, chain)
 		for n := range d.Links {
 			d.Links[n].Refundable = d.Links[n].Open() && !laterOpen(chain, n)
+			d.Links[n].Stands = stands(chain, n)
 		}
 	}
 	return out, nil
 }
 
-// laterOpen reports whether a link after the n-th is not refunded.
-func laterOpen(chain []link, n int) bool {
-	for _, k := range chain[n+1:] {
-		if k.refundID == 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// SaleDetail is a purchase with its licenses as they are now, each with its chain.
+// SaleDetail is a purchase with its licenses in their current state, each with its chain.
 type SaleDetail struct {
 	Sale
 	Items []Detail
 }
 
 // Sale returns a purchase or plan change with its licenses.
-func (r *Registry) Sale(ctx context.Context, id int64) (SaleDetail, error) {
+func (r *Store) Sale(ctx context.Context, id int64) (SaleDetail, error) {
 	var d SaleDetail
 	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		var err error
@@ -163,10 +191,12 @@ func (r *Registry) Sale(ctx context.Context, id int64) (SaleDetail, error) {
 	return d, err
 }
 
-func (r *Registry) sale(ctx context.Context, from sqldb.Reader, id int64) (Sale, error) {
+func (r *Store) sale(ctx context.Context, from sqldb.Reader, id int64) (Sale, error) {
 	s, err := sqldb.One(ctx, from, scanSale, `SELECT `+saleColumns+` FROM purchases WHERE id = $1`, id)
 	if errors.Is(err, sqldb.ErrNone) {
-		return Sale{}, fault.New(fault.Missing, CodeUnknownPurchase, "There is no purchase %d. Check its number; the list of purchases has all of them.", id).On("purchase_id")
+		return Sale{}, fault.New(fault.Missing, CodeUnknownPurchase, "There is no purchase %d. Check its number; "+
+			"the list of purchases has all of them.", id).
+			On("purchase_id")
 	}
 	if err != nil {
 		return Sale{}, fmt.Errorf("find purchase %d: %w", id, err)
@@ -174,14 +204,14 @@ func (r *Registry) sale(ctx context.Context, from sqldb.Reader, id int64) (Sale,
 	return s, nil
 }
 
-// RefundDetail is a refund with its licenses as they are now, each with its chain.
+// RefundDetail is a refund with its licenses in their current state, each with its chain.
 type RefundDetail struct {
 	Refund
 	Items []Detail
 }
 
 // RefundByID returns a refund with its licenses.
-func (r *Registry) RefundByID(ctx context.Context, id int64) (RefundDetail, error) {
+func (r *Store) RefundByID(ctx context.Context, id int64) (RefundDetail, error) {
 	var d RefundDetail
 	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		var err error

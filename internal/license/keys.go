@@ -7,8 +7,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Keys returns the keys of licenses by their numbers; an unknown number is left out.
-func (r *Registry) Keys(ctx context.Context, ids []int64) (map[int64]string, error) {
+// Keys returns the keys of licenses by their ids; unknown ids are left out.
+func (r *Store) Keys(ctx context.Context, ids []int64) (map[int64]string, error) {
 	type row struct {
 		id  int64
 		key string

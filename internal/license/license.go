@@ -1,7 +1,6 @@
-// Package license owns licenses, the chain of purchases of each, and refunds. It
-// stores facts; status and tier are derived from them and written in the same
-// transaction. Every command on a license is here, and the rule which of them
-// makes an event. It knows no wire format.
+// Package license owns licenses, the chain of purchases of each, and refunds. It stores facts;
+// status and tier are derived from them and written in the same transaction. It contains every
+// command on a license, and decides which commands make an event. It knows no wire format.
 package license
 
 import (
@@ -13,46 +12,42 @@ import (
 	"time"
 
 	"claviger/internal/account"
-	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 )
 
-// Registry reads and changes licenses.
-type Registry struct {
+// Store reads and changes licenses.
+type Store struct {
 	DB     *sqldb.DB
 	Now    func() time.Time
 	Events *event.Log   // nil: deliveries wait for a dispatcher of another node
-	Gather *Gatherer    // nil: each purchase has a transaction of its own
+	Gather *Gatherer    // nil: each purchase has its own transaction
 	Log    *slog.Logger // nil: slog.Default()
 
-	// CountRefund is told, in the transaction, when a license becomes wholly refunded (1) or
-	// stops being so (-1): stats.CountRefund. Nil: nobody counts.
-	CountRefund func(tx *sqldb.Tx, partnerID int64, soldAt time.Time, change int64)
+	Accounts *account.Store // confirms to people that they deleted their account; nil: does not
 
-	// Record queues, in the transaction of their sales, that payments were made:
-	// payment.Book.Record. It may be called again, since the transaction may; then only the
-	// last call counts. Nil: no order has a payment.
+	// Record is a hook. Store calls it in the transaction of sales with payments, and again if the
+	// transaction is retried; then only the last call counts. payment.Store.Record listens. Nil: no
+	// order has a payment.
 	Record func(tx *sqldb.Tx, list []*Payment)
 
-	// EraseAddress removes what other packages have under the email address of a
-	// user who is erased, as they were before: profile.EraseContacts. Nil: nobody has
-	// anything.
-	EraseAddress func(ctx context.Context, tx *sqldb.Tx, by audit.Actor, was account.User, at time.Time) error
+	// OnUncovered is a hook. Store calls it in the transaction, with purchases whose open links
+	// stopped standing, and with those that stand again or were refunded. payment.Store.Uncovered
+	// listens. Nil: nothing is reported.
+	OnUncovered func(tx *sqldb.Tx, at time.Time, lost, settled []int64)
 
-	// Tell is told, in the transaction, of what owners of licenses may be told of:
-	// notice.Desk.Tell. Nil: nobody is.
+	// Tell is a hook. Store calls it in the transaction, with changes that owners may be notified
+	// of. notice.Mailer.Tell listens. Nil: no one is notified.
 	Tell func(ctx context.Context, tx *sqldb.Tx, news []News) error
 
-	effects *[]Effect         // of a preview; nil: acts are carried out
-	tx      *sqldb.Tx         // that acts are part of; nil: each has one of its own; see Within
-	seen    map[string]string // versions by license key that acts require; see IfUnchanged
+	acts way               // of transactions; nil: commits
+	seen map[string]string // versions by license key that acts require; see IfUnchanged
 }
 
-// License is one license. Status and Tier follow from the other facts and the
-// chain of purchases; see derive.
+// License is one license. Status and Tier follow from the other facts and the chain of purchases;
+// see derive.
 type License struct {
 	ID           int64
 	PartnerID    int64
@@ -61,14 +56,15 @@ type License struct {
 	RedemptionID string
 	Status       event.Status
 	Tier         int
-	OwnerID      int64 // 0 until somebody claims it
+	OwnerID      int64 // 0 until claimed
 	Redeemed     bool
 	Released     bool
 	Held         Hold
-	Erased       bool  // its owner was erased: nobody can redeem it
+	Erased       bool  // its owner was erased: it cannot be redeemed
+	Ended        bool  // no link of its chain stands; see ended
 	Epoch        int64 // raised by release, transfer and erase; invalidates codes and tokens
 	CreatedAt    time.Time
-	UpdatedAt    time.Time // moves with Status and Tier only
+	UpdatedAt    time.Time // changes only with Status and Tier
 
 	eventAt time.Time // of its latest event
 }
@@ -78,19 +74,22 @@ type link struct {
 	seq        int
 	purchaseID int64
 	tier       int
-	refundID   int64 // 0: not refunded
+	refundID   int64  // 0: not refunded
+	amount     int64  // the license's part of the price
+	credit     int64  // money of earlier links that reduced its price
+	currency   string // of both
 }
 
-// derive computes the status and tier of a license. It is the only place that does.
+// derive computes the status and tier of a license. No other function does.
 func derive(l License, chain []link) (event.Status, int) {
-	entitled, tier := false, l.Tier // when all is refunded, the last tier stays
-	for _, k := range chain {
-		if k.refundID == 0 {
-			entitled, tier = true, k.tier
+	tier := l.Tier // stays when no link stands
+	for i, k := range chain {
+		if stands(chain, i) {
+			tier = k.tier
 		}
 	}
 	switch {
-	case !entitled, l.Held != 0, l.Released:
+	case ended(chain), l.Held != 0, l.Released:
 		return event.Deactivated, tier
 	case l.Redeemed:
 		return event.Active, tier
@@ -99,35 +98,40 @@ func derive(l License, chain []link) (event.Status, int) {
 	}
 }
 
-// refunded reports whether every purchase in the chain is.
-func refunded(chain []link) bool {
-	for _, k := range chain {
-		if k.refundID == 0 {
-			return false
-		}
-	}
-	return true
-}
-
-const columns = `id, partner_id, ord, license_key, redemption_id, status, tier, owner_id, redeemed, released, held, erased, epoch,
+const columns = `id, partner_id, ord, license_key, redemption_id, status, tier, owner_id, redeemed, released, held, erased, ended, epoch,
 	event_ms, created_at, updated_at`
 
 func scan(r *sqldb.Row, l *License) error {
 	var ms int64
-	err := r.Scan(&l.ID, &l.PartnerID, &l.Ord, &l.Key, &l.RedemptionID, (*int)(&l.Status), &l.Tier, &l.OwnerID, &l.Redeemed,
-		&l.Released, (*int)(&l.Held), &l.Erased, &l.Epoch, &ms, &l.CreatedAt, &l.UpdatedAt)
+	err := r.Scan(
+		&l.ID,
+		&l.PartnerID,
+		&l.Ord,
+		&l.Key,
+		&l.RedemptionID,
+		(*int)(&l.Status),
+		&l.Tier,
+		&l.OwnerID,
+		&l.Redeemed,
+		&l.Released,
+		(*int)(&l.Held),
+		&l.Erased,
+		&l.Ended,
+		&l.Epoch,
+		&ms,
+		&l.CreatedAt,
+		&l.UpdatedAt,
+	)
 	l.eventAt = time.UnixMilli(ms).UTC()
+	// Nodes of the release before, which run during an upgrade, do not write ended.
+	if l.Held == 0 && !l.Released {
+		l.Ended = l.Status == event.Deactivated
+	}
 	return err
 }
 
-func scanLink(r *sqldb.Row, k *link) error {
-	return r.Scan(&k.seq, &k.purchaseID, &k.tier, &k.refundID)
-}
-
-const chainOf = `SELECT seq, purchase_id, tier, refund_id FROM purchase_links WHERE license_id = $1 ORDER BY seq`
-
-// keyForm matches license keys and redemption ids. Anything else is not looked up:
-// it may hold bytes that a text column refuses.
+// keyForm matches license keys and redemption ids. Other texts are not looked up: they may contain
+// bytes that a text column refuses.
 var keyForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
 func errUnknown() error {
@@ -140,16 +144,16 @@ func errUnknownPartner(id int64) error {
 }
 
 // ByKey returns the license with this key.
-func (r *Registry) ByKey(ctx context.Context, key string) (License, error) {
+func (r *Store) ByKey(ctx context.Context, key string) (License, error) {
 	return r.find(ctx, `license_key`, key)
 }
 
-// ByRedemption returns the license whose redeem page has this id.
-func (r *Registry) ByRedemption(ctx context.Context, id string) (License, error) {
+// ByRedemption returns the license with this redemption id.
+func (r *Store) ByRedemption(ctx context.Context, id string) (License, error) {
 	return r.find(ctx, `redemption_id`, id)
 }
 
-func (r *Registry) find(ctx context.Context, column, value string) (License, error) {
+func (r *Store) find(ctx context.Context, column, value string) (License, error) {
 	if !keyForm.MatchString(value) {
 		return License{}, errUnknown()
 	}
@@ -163,9 +167,9 @@ func (r *Registry) find(ctx context.Context, column, value string) (License, err
 	return l, nil
 }
 
-// OfPartner returns the partner's license with this key. Another partner's is
-// as unknown as one that does not exist.
-func (r *Registry) OfPartner(ctx context.Context, partnerID int64, key string) (License, error) {
+// OfPartner returns the partner's license with this key. Another partner's license is reported as
+// unknown.
+func (r *Store) OfPartner(ctx context.Context, partnerID int64, key string) (License, error) {
 	l, err := r.ByKey(ctx, key)
 	if err == nil && l.PartnerID != partnerID {
 		return License{}, errUnknown()
@@ -173,14 +177,14 @@ func (r *Registry) OfPartner(ctx context.Context, partnerID int64, key string) (
 	return l, err
 }
 
-// ledger waits for the lock of the partner's ledger.
-func ledger(ctx context.Context, a *sqldb.Result[partner.Ledger], partnerID int64) (partner.Ledger, error) {
+// counters waits for the lock of the partner's counters.
+func counters(ctx context.Context, a *sqldb.Result[partner.Counters], partnerID int64) (partner.Counters, error) {
 	l, err := a.One(ctx)
 	if errors.Is(err, sqldb.ErrNone) {
 		return l, errUnknownPartner(partnerID)
 	}
 	if err != nil {
-		return l, fmt.Errorf("lock the ledger of partner %d: %w", partnerID, err)
+		return l, fmt.Errorf("lock the counters of partner %d: %w", partnerID, err)
 	}
 	return l, nil
 }

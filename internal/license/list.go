@@ -14,7 +14,7 @@ import (
 type Filter struct {
 	Status       event.Status
 	UpdatedSince time.Time // inclusive
-	After        Position  // with UpdatedSince: only what comes after it in the page's order
+	After        Position  // with UpdatedSince: only licenses after it in the page's order
 }
 
 // List is one page of licenses.
@@ -23,13 +23,13 @@ type List struct {
 	Total    int64 // -1 when a filter makes it unknown
 	More     bool  // whether a next page exists, when Total is unknown
 
-	// Next is where the next page begins, when it goes by changes and there is one.
+	// Next is the start of the next page, if there is one and the list is by changes.
 	Next Position
 }
 
-// List lists a partner's licenses in order of creation; with UpdatedSince in the
-// order of their changes.
-func (r *Registry) List(ctx context.Context, partnerID int64, f Filter, p paging.Page) (List, error) {
+// List lists a partner's licenses in order of creation; with UpdatedSince in the order of their
+// changes.
+func (r *Store) List(ctx context.Context, partnerID int64, f Filter, p paging.Page) (List, error) {
 	var list List
 	var err error
 	switch {
@@ -46,7 +46,7 @@ func (r *Registry) List(ctx context.Context, partnerID int64, f Filter, p paging
 	return list, nil
 }
 
-// shown are the columns that a partner sees; the hot list reads no others.
+// shown are the columns that a partner sees. The hot list reads no others.
 const shown = `license_key, redemption_id, status, tier, created_at, updated_at`
 
 func scanShown(r *sqldb.Row, l *License) error {
@@ -55,7 +55,7 @@ func scanShown(r *sqldb.Row, l *License) error {
 
 // byOrdinal reads a page as a range of ordinals, in one statement and at the
 // same cost at any depth. Ordinals are dense, so the highest is the total.
-func (r *Registry) byOrdinal(ctx context.Context, partnerID int64, p paging.Page) (List, error) {
+func (r *Store) byOrdinal(ctx context.Context, partnerID int64, p paging.Page) (List, error) {
 	const total = `(SELECT coalesce(max(ord), 0) FROM licenses WHERE partner_id = $1)`
 	within := `ord > ` + total + ` - $2 - $3 AND ord <= ` + total + ` - $2 ORDER BY ord DESC`
 	if p.Order == paging.OldestFirst {
@@ -69,17 +69,29 @@ func (r *Registry) byOrdinal(ctx context.Context, partnerID int64, p paging.Page
 		return r.Scan(&l.Key, &l.RedemptionID, (*int)(&l.Status), &l.Tier, &l.CreatedAt, &l.UpdatedAt, &list.Total)
 	}, `SELECT `+shown+`, `+total+` FROM licenses WHERE partner_id = $1 AND `+within, partnerID, p.Offset(), p.Limit)
 	if err == nil && len(list.Licenses) == 0 { // past the end: no row has the total
-		list.Total, err = sqldb.One(ctx, r.DB, sqldb.Value[int64], `SELECT coalesce(max(ord), 0) FROM licenses WHERE partner_id = $1`, partnerID)
+		list.Total, err = sqldb.One(
+			ctx,
+			r.DB,
+			sqldb.Value[int64],
+			`SELECT coalesce(max(ord), 0) FROM licenses WHERE partner_id = $1`,
+			partnerID,
+		)
 	}
 	return list, err
 }
 
-// byStatus finds the page by the counts of its blocks; paging.Seek says how.
-func (r *Registry) byStatus(ctx context.Context, partnerID int64, s event.Status, p paging.Page) (List, error) {
+// byStatus finds the page by the counts of its blocks; see paging.Seek.
+func (r *Store) byStatus(ctx context.Context, partnerID int64, s event.Status, p paging.Page) (List, error) {
 	var list List
 	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		blocks, err := sqldb.All(ctx, tx, func(r *sqldb.Row, b *paging.Block) error { return r.Scan(&b.Index, &b.N) },
-			`SELECT block, n FROM license_blocks WHERE partner_id = $1 AND status = $2 AND n > 0 ORDER BY block`, partnerID, int(s))
+		blocks, err := sqldb.All(
+			ctx,
+			tx,
+			func(r *sqldb.Row, b *paging.Block) error { return r.Scan(&b.Index, &b.N) },
+			`SELECT block, n FROM license_blocks WHERE partner_id = $1 AND status = $2 AND n > 0 ORDER BY block`,
+			partnerID,
+			int(s),
+		)
 		if err != nil {
 			return err
 		}
@@ -88,11 +100,13 @@ func (r *Registry) byStatus(ctx context.Context, partnerID int64, s event.Status
 		if !ok {
 			return nil
 		}
-		side, order := "<=", "DESC"
+		side := "<="
+		order := "DESC"
 		if p.Order == paging.OldestFirst {
-			side, order = ">=", "ASC"
+			side = ">="
+			order = "ASC"
 		}
-		// The subquery walks the index alone; the outer query reads rows.
+		// The subquery walks only the index; the outer query reads rows.
 		list.Licenses, err = sqldb.All(ctx, tx, scanShown, `SELECT `+shown+` FROM licenses
 			WHERE partner_id = $1 AND status = $2 AND ord `+side+` (
 				SELECT ord FROM licenses WHERE partner_id = $1 AND status = $2 AND ord `+side+` $3

@@ -22,8 +22,8 @@ func keys(list []license.License) []string {
 	return out
 }
 
-// Every page of every list equals the same part of what is stored, cut the
-// simple way.
+// TestListsAgreeWithTheTable compares every page of every list with the same part of the stored
+// licenses, selected in a simple way.
 func TestListsAgreeWithTheTable(t *testing.T) {
 	h := newHarness(t)
 	p := h.partner()

@@ -12,10 +12,10 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestEraseBesideOthers: people are erased while licenses of several partners are
-// bought for them, redeemed, transferred to them and refunded, by a database that
-// runs nothing again: a command that locked in another order than the others would
-// fail with a deadlock. At the end no erased person has a license.
+// TestEraseBesideOthers erases people while licenses of several partners are bought for them,
+// redeemed, transferred to them and refunded. The database does not retry transactions, so a
+// command with another lock order would fail with a deadlock. At the end no erased person has a
+// license.
 func TestEraseBesideOthers(t *testing.T) {
 	h := newHarnessOn(t, sqldbtest.OpenWith(t, sqldbtest.URL(t), sqldb.Options{NoRetry: true}))
 	partners := []int64{h.partner(), h.partner(), h.partner()}

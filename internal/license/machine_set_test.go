@@ -11,8 +11,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// counter is the sets of one partner as the table of commands describes them: what was
-// ordered under which external id, and which purchase that is.
+// counter models the sets of one partner as the table of commands describes them: the order and the
+// purchase under each external id.
 type counter struct {
 	*harness
 	*cutter
@@ -23,14 +23,15 @@ type counter struct {
 
 type ordered struct {
 	tier, quantity int
+	amount         int64
 	buyer          string
-	sale           int64 // 0: of the set under way
+	sale           int64 // 0: in the current set
 }
 
-// newCounter is the counter of a partner that sold one license as base.
+// newCounter returns the counter of a partner with one sold license, base.
 func newCounter(h *harness, c *cutter, base license.Purchase, l license.License) *counter {
 	h.Helper()
-	o := ordered{tier: base.Tier, quantity: 1}
+	o := ordered{tier: base.Tier, quantity: 1, amount: base.AmountCents}
 	if base.Buyer != nil {
 		o.buyer = base.Buyer.Email
 	}
@@ -38,9 +39,9 @@ func newCounter(h *harness, c *cutter, base license.Purchase, l license.License)
 	return &counter{harness: h, cutter: c, partner: base.PartnerID, sold: map[string]ordered{base.ExternalID: o}, amount: 1}
 }
 
-// set sells a set of few names, so that orders repeat one another, those before and the
-// base, are another order under the name of one, or are refused. It may be cut off before
-// any of its statements, and changes nothing then.
+// set sells a set with few names. Orders repeat one another, earlier ones and the base, conflict
+// with one under the same name, or are refused. The connection may be cut before any of its
+// statements; then it changes nothing.
 func (c *counter) set(rt *rapid.T, buyer string) {
 	var orders []license.Order
 	var want []string
@@ -58,7 +59,7 @@ func (c *counter) set(rt *rapid.T, buyer string) {
 		if !known {
 			earlier, known = next[name]
 		}
-		same := earlier.tier == o.tier && earlier.quantity == o.quantity && earlier.buyer == o.buyer
+		same := earlier.tier == o.tier && earlier.quantity == o.quantity && earlier.amount == o.amount && earlier.buyer == o.buyer
 		switch {
 		case known && !same:
 			want = append(want, "external_id_reused")
@@ -78,7 +79,7 @@ func (c *counter) set(rt *rapid.T, buyer string) {
 	c.expect(rt, orders, want, next, amount)
 }
 
-// expect sells the orders, cut off or not, and checks their answers.
+// expect sells the orders, with or without a cut, and checks their answers.
 func (c *counter) expect(rt *rapid.T, orders []license.Order, want []string, next map[string]ordered, amount int64) {
 	cut := 0
 	if rapid.Bool().Draw(rt, "is cut off") {
@@ -105,7 +106,7 @@ func (c *counter) expect(rt *rapid.T, orders []license.Order, want []string, nex
 	}
 }
 
-// same checks that an order that was sold has the purchase that its name stands for.
+// same checks that a sold order has the purchase of its name.
 func (c *counter) same(rt *rapid.T, o license.Order, r license.Result, next map[string]ordered) {
 	if r.Err != nil {
 		return
@@ -127,8 +128,8 @@ func (c *counter) same(rt *rapid.T, o license.Order, r license.Result, next map[
 	}
 }
 
-// sellTogether sells a set in which an order is repeated and one is refused, while others
-// sell the same. It returns what is wrong with the answers.
+// sellTogether sells a set with a repeated and a refused order, while others sell the same. It
+// returns the first wrong answer.
 func (s *script) sellTogether(names ...string) error {
 	var set []license.Order
 	for _, name := range append(names, names[0], "", "none") {

@@ -3,6 +3,8 @@ package license_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 
@@ -14,15 +16,15 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// model is a license as the table of commands describes it, separate from the
-// product's code: facts in, outcome out.
+// model is a license as the table of commands describes it, independent of the product's code:
+// facts in, outcome out.
 type model struct {
 	owner    string // "" unclaimed, "-" erased
 	redeemed bool
 	released bool
 	held     bool
 	chain    []bought
-	refunds  [][]int // what each refund closed
+	refunds  [][]int // the links that each refund closed
 	tier     int
 	events   []string
 }
@@ -31,11 +33,14 @@ type bought struct {
 	tier     int
 	external string
 	refunded bool
+	amount   int64
+	credit   int64
+	currency string
 }
 
 func (m *model) status() string {
 	switch {
-	case m.refunded() || m.held || m.released:
+	case m.ended() || m.held || m.released:
 		return "deactivated"
 	case m.redeemed:
 		return "active"
@@ -44,19 +49,44 @@ func (m *model) status() string {
 	}
 }
 
-func (m *model) refunded() bool {
-	return !slices.ContainsFunc(m.chain, func(b bought) bool { return !b.refunded })
+// standing returns the tiers of purchases that are not refunded and are covered by the remaining
+// money.
+func (m *model) standing() []int {
+	left := map[string]int64{}
+	for _, b := range m.chain {
+		if !b.refunded {
+			left[b.currency] += b.amount
+		}
+	}
+	var tiers []int
+	for _, b := range m.chain {
+		switch {
+		case b.refunded:
+		case b.amount == 0 && b.credit == 0, left[b.currency] >= b.amount+b.credit:
+			tiers = append(tiers, b.tier)
+		}
+	}
+	return tiers
 }
 
-// do changes the facts and writes the event that a change of (status, tier)
-// makes.
+func (m *model) ended() bool { return len(m.standing()) == 0 }
+
+// left returns the money of a currency that was not refunded.
+func (m *model) left(currency string) (sum int64) {
+	for _, b := range m.chain {
+		if !b.refunded && b.currency == currency {
+			sum += b.amount
+		}
+	}
+	return sum
+}
+
+// do changes the facts and returns the event of the change of (status, tier).
 func (m *model) do(reason string, change func()) string {
 	status, tier := m.status(), m.tier
 	change()
-	for _, b := range m.chain {
-		if !b.refunded {
-			m.tier = b.tier
-		}
+	if tiers := m.standing(); len(tiers) > 0 {
+		m.tier = tiers[len(tiers)-1]
 	}
 	kind := map[string]string{"inactive": "purchase", "active": "activate", "deactivated": "deactivate"}[m.status()]
 	if m.status() != status || m.tier != tier {
@@ -65,14 +95,14 @@ func (m *model) do(reason string, change func()) string {
 	return ""
 }
 
-// expect says what a command is answered with, and does it.
+// expect runs a command on the model and returns its expected answer.
 func (m *model) expect(command, arg string, n int) string {
 	switch command {
 	case "redeem":
 		switch {
 		case m.owner != "" && m.owner != arg:
 			return "license_not_yours"
-		case m.refunded():
+		case m.ended():
 			return "license_refunded"
 		case m.held:
 			return "license_held"
@@ -81,7 +111,7 @@ func (m *model) expect(command, arg string, n int) string {
 	case "hold":
 		return m.do("held", func() { m.held = true })
 	case "reinstate":
-		if m.refunded() {
+		if m.ended() {
 			return "license_refunded"
 		}
 		return m.do("reinstated", func() { m.held = false })
@@ -101,7 +131,7 @@ func (m *model) expect(command, arg string, n int) string {
 		}
 		return m.do("user_erased", func() { m.owner, m.released = "-", true })
 	case "plan":
-		return m.expectPlan(arg, n)
+		return m.expectPlan(strings.Fields(arg), n)
 	case "refund":
 		return m.expectRefund(0, len(m.chain))
 	case "refund-link":
@@ -111,6 +141,15 @@ func (m *model) expect(command, arg string, n int) string {
 		}
 		if slices.ContainsFunc(m.chain[i+1:], func(b bought) bool { return !b.refunded }) && !m.chain[i].refunded {
 			return "later_purchase_exists"
+		}
+		return m.expectRefund(i, i+1)
+	case "reported":
+		i := slices.IndexFunc(m.chain, func(b bought) bool { return b.external == arg })
+		switch {
+		case i < 0:
+			return "unknown_purchase"
+		case m.chain[i].refunded:
+			return ""
 		}
 		return m.expectRefund(i, i+1)
 	case "reverse":
@@ -125,16 +164,32 @@ func (m *model) expect(command, arg string, n int) string {
 	panic(command)
 }
 
-func (m *model) expectPlan(external string, tier int) string {
+// expectPlan returns the expected answer to a plan change, given in the words of planChange.
+func (m *model) expectPlan(words []string, tier int) string {
+	b := bought{tier: tier}
+	if len(words) > 0 {
+		b.external = words[0]
+	}
+	mode := "api"
+	if len(words) > 1 {
+		b.amount, _ = strconv.ParseInt(words[1], 10, 64)
+		b.credit, _ = strconv.ParseInt(words[3], 10, 64)
+		b.currency, mode = words[2], words[4]
+	}
 	switch {
-	case tier > 3:
+	case mode == "paid" && b.credit > 0: // money has moved
+	case mode != "paid" && tier > 3:
 		return "unknown_tier"
-	case m.refunded():
+	case m.ended():
 		return "license_refunded"
-	case tier == m.tier && external == "":
+	case mode == "shop" && m.held:
+		return "license_held"
+	case mode != "paid" && b.credit > m.left(b.currency):
+		return "credit_gone"
+	case tier == m.tier && b.external == "":
 		return ""
 	}
-	return m.do("plan_changed", func() { m.chain = append(m.chain, bought{tier: tier, external: external}) })
+	return m.do("plan_changed", func() { m.chain = append(m.chain, b) })
 }
 
 func (m *model) expectRefund(from, to int) string {
@@ -155,9 +210,8 @@ func (m *model) expectRefund(from, to int) string {
 	})
 }
 
-// Any sequence of commands comes to what the table of commands says: the same
-// answers, the same events, the same end, whatever the order, and whatever is sold or cut
-// off between.
+// TestAnySequenceOfCommands checks that any sequence of commands has the results of the table of
+// commands: the same answers, events and end state, with sales and cut connections in between.
 func TestAnySequenceOfCommands(t *testing.T) {
 	c := &cutter{}
 	h := newHarnessOn(t, sqldbtest.OpenWith(t, sqldbtest.URL(t), sqldb.Options{Cut: c.cut}))
@@ -167,7 +221,11 @@ func TestAnySequenceOfCommands(t *testing.T) {
 		partner := h.partner()
 		name := func(who string) string { return fmt.Sprintf("%s%d", who, round) }
 		order := license.Purchase{PartnerID: partner, Tier: rapid.IntRange(1, 3).Draw(rt, "tier"), ExternalID: "base"}
-		m := &model{tier: order.Tier, chain: []bought{{tier: order.Tier, external: "base"}}}
+		order.AmountCents = rapid.SampledFrom([]int64{0, 59, 179}).Draw(rt, "amount")
+		if order.AmountCents > 0 {
+			order.Currency = "USD"
+		}
+		m := &model{tier: order.Tier, chain: []bought{{tier: order.Tier, external: "base", amount: order.AmountCents, currency: order.Currency}}}
 		if rapid.Bool().Draw(rt, "claimed") {
 			ann := person(name("ann"))
 			order.Buyer, m.owner = &ann, name("ann")
@@ -187,8 +245,8 @@ func TestAnySequenceOfCommands(t *testing.T) {
 			if want != "" && after != before {
 				rt.Fatalf("%s was refused and changed %+v to %+v (6)", line, before, after)
 			}
-			if after.Status.String() != m.status() || after.Tier != m.tier {
-				rt.Fatalf("%s: the license is %s of tier %d, want %s of %d", line, after.Status, after.Tier, m.status(), m.tier)
+			if after.Status.String() != m.status() || after.Tier != m.tier || after.Ended != m.ended() {
+				rt.Fatalf("%s: the license is %s of tier %d (ended: %t), want %s of %d (%t)", line, after.Status, after.Tier, after.Ended, m.status(), m.tier, m.ended())
 			}
 			if moved := after.UpdatedAt != before.UpdatedAt; moved != (after.Status != before.Status || after.Tier != before.Tier) || after.UpdatedAt.Before(before.UpdatedAt) {
 				rt.Fatalf("%s moved updated_at from %s to %s (11)", line, before.UpdatedAt, after.UpdatedAt)
@@ -212,12 +270,29 @@ func TestAnySequenceOfCommands(t *testing.T) {
 			}
 			step("plan", external, tier, fmt.Sprintf("plan %d %s", tier, external))
 		}
-		actions["refund-link"] = func(rt *rapid.T) {
-			x := "base"
-			if n := rapid.IntRange(0, externals+1).Draw(rt, "which"); n > 0 {
-				x = fmt.Sprintf("x%d", n)
+		actions["shop plan"] = func(rt *rapid.T) {
+			externals++
+			tier := rapid.IntRange(1, 3).Draw(rt, "tier")
+			mode := rapid.SampledFrom([]string{"shop", "paid", "api"}).Draw(rt, "mode")
+			currency := rapid.SampledFrom([]string{"USD", "USD", "USD", "EUR"}).Draw(rt, "currency")
+			var amount, credit int64
+			if mode != "api" {
+				credit = rapid.SampledFrom([]int64{0, 59, 120, 179, m.left(currency)}).Draw(rt, "credit")
 			}
-			step("refund-link", x, 0, "refund-link "+x)
+			if mode != "shop" {
+				amount = rapid.SampledFrom([]int64{0, 60, 120}).Draw(rt, "amount")
+			}
+			words := fmt.Sprintf("x%d %d %s %d %s", externals, amount, currency, credit, mode)
+			step("plan", words, tier, fmt.Sprintf("plan %d %s", tier, words))
+		}
+		for _, c := range []string{"refund-link", "reported"} {
+			actions[c] = func(rt *rapid.T) {
+				x := "base"
+				if n := rapid.IntRange(0, externals+1).Draw(rt, "which"); n > 0 {
+					x = fmt.Sprintf("x%d", n)
+				}
+				step(c, x, 0, c+" "+x)
+			}
 		}
 		actions["reverse"] = func(rt *rapid.T) {
 			if len(m.refunds) == 0 {
@@ -242,13 +317,13 @@ func TestAnySequenceOfCommands(t *testing.T) {
 	h.verify()
 }
 
-// Commands that come all at once, to few licenses of two partners, leave a state
-// in which every invariant holds, whoever came first.
+// TestCommandsAllAtOnce runs concurrent commands on few licenses of two partners and checks that
+// every invariant holds afterwards.
 func TestCommandsAllAtOnce(t *testing.T) {
 	var h *harness
 	round := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		if round%25 == 0 { // verify reads all that the rounds before have left
+		if round%25 == 0 { // verify reads everything from earlier rounds
 			h = newHarness(t)
 		}
 		round++

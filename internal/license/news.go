@@ -9,28 +9,28 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// News is what became of a purchase or of a license, of which its owner may be told. It
-// is about one owner, who was not erased.
+// News is a change of a purchase or a license that its owner may be notified of. Its owner is not
+// erased.
 type News struct {
 	What     Happening
 	At       time.Time
 	OwnerID  int64
-	License  License // as it is now; of Sold: the first of Sale.Licenses
-	PlanName string  // of the plan that the license has now; "": it has no name, or is no longer sold
+	License  License // its current state; for Sold: the first of Sale.Licenses
+	PlanName string  // of the current plan; "": it has no name, or is no longer sold
 
-	Sale     Sale    // of Sold, with its licenses, and of PlanChanged
-	Before   int     // of PlanChanged: the tier that the license had
-	RefundID int64   // of Refunded and RefundReversed
-	Closed   []int64 // of Refunded: the purchases
-	Whole    bool    // of Refunded: nothing of the license is left
+	Sale     Sale    // for Sold, with its licenses, and for PlanChanged
+	Before   int     // for PlanChanged: the previous tier
+	RefundID int64   // for Refunded and RefundReversed
+	Closed   []int64 // for Refunded: the purchases
+	Whole    bool    // for Refunded: the license has ended
 
 	chain []int64 // the purchases of the license
 }
 
-// Happening is what became of it.
+// Happening is the kind of the change.
 type Happening int
 
-// What may happen. Given is a license that its owner got from somebody else.
+// Kinds of changes. Given is a license that its owner got by a transfer.
 const (
 	Sold Happening = iota + 1
 	PlanChanged
@@ -41,8 +41,8 @@ const (
 	Given
 )
 
-// addNews notes what a change means to the owner of the license. An erased owner is told
-// nothing, and a license that stays as it was is no news.
+// addNews adds the news of a change for the owner of the license. Erased owners get none, and an
+// unchanged license makes none.
 func (t *partnerTx) addNews(s *state, reason event.Reason) {
 	if t.tellOwner == nil || s.OwnerID == 0 || s.Erased {
 		return
@@ -53,26 +53,27 @@ func (t *partnerTx) addNews(s *state, reason event.Reason) {
 		switch {
 		case i >= len(s.seen):
 		case s.seen[i].refundID == 0 && k.refundID != 0:
-			n.Closed, n.RefundID = append(n.Closed, k.purchaseID), k.refundID
+			n.Closed = append(n.Closed, k.purchaseID)
+			n.RefundID = k.refundID
 		case s.seen[i].refundID != 0 && k.refundID == 0:
 			n.RefundID = s.seen[i].refundID
 		}
 	}
-	n.Whole = refunded(s.chain)
+	n.Whole = ended(s.chain)
 	if n.What = s.happened(reason, n.RefundID != 0); n.What != 0 {
 		t.news = append(t.news, n)
 	}
 }
 
-// happened is what a change with a reason means; 0: nothing that anybody is told.
+// happened returns the kind of news for a change with a reason; 0: none.
 func (s *state) happened(reason event.Reason, refund bool) Happening {
-	works := s.Held == 0 && !refunded(s.chain)
+	works := s.Held == 0 && !ended(s.chain)
 	switch {
 	case reason == event.Refunded && refund:
 		return Refunded
 	case reason == event.RefundReversed && refund && works:
 		return RefundReversed
-	case s.was.Held == 0 && s.Held != 0 && !refunded(s.chain):
+	case s.was.Held == 0 && s.Held != 0 && !ended(s.chain):
 		return OnHold
 	case s.was.Held != 0 && works:
 		return Reinstated
@@ -86,12 +87,13 @@ func (s *state) happened(reason event.Reason, refund bool) Happening {
 func (t *partnerTx) addPlanNews(s *state, sale Sale) {
 	if t.tellOwner != nil && s.OwnerID != 0 && !s.Erased {
 		t.news = append(t.news, News{
-			What: PlanChanged, At: t.now, OwnerID: s.OwnerID, License: s.License, PlanName: t.plans[s.Tier], Sale: sale, Before: s.was.Tier,
+			What: PlanChanged, At: t.now, OwnerID: s.OwnerID, License: s.License, PlanName: t.plans[s.Tier],
+			Sale: sale, Before: s.was.Tier,
 		})
 	}
 }
 
-// saleNews are the sales that were made for somebody.
+// saleNews adds the news of sales with a buyer.
 func (s *saleSet) saleNews() {
 	if s.tellOwner == nil {
 		return
@@ -99,15 +101,22 @@ func (s *saleSet) saleNews() {
 	for _, sale := range s.made {
 		if sale.UserID != 0 {
 			s.news = append(s.news, News{
-				What: Sold, At: s.now, OwnerID: sale.UserID, License: sale.Licenses[0], PlanName: s.plans[sale.Tier], Sale: sale,
+				What: Sold, At: s.now, OwnerID: sale.UserID, License: sale.Licenses[0],
+				PlanName: s.plans[sale.Tier], Sale: sale,
 			})
 		}
 	}
 }
 
-// tell has owners told of what was noted. A preview tells nobody.
+// tell reports the results of a command: purchases that no longer stand, and the news for owners.
+// It runs last, after all rows of the command are queued.
 func (t *partnerTx) tell(ctx context.Context) error {
-	if len(t.news) == 0 || t.effects != nil {
+	if t.onUncovered != nil && len(t.lost)+len(t.settled) > 0 {
+		t.onUncovered(t.tx, t.now, t.lost, t.settled)
+		t.lost = nil
+		t.settled = nil
+	}
+	if len(t.news) == 0 {
 		return nil
 	}
 	if err := t.tellOwner(ctx, t.tx, t.news); err != nil {
@@ -117,9 +126,8 @@ func (t *partnerTx) tell(ctx context.Context) error {
 	return nil
 }
 
-// SalesOf returns the purchases and plan changes that news are about, without their
-// licenses, by their ids: of Sold and PlanChanged that one, of all others each of the
-// license.
+// SalesOf returns the purchases and plan changes that news are about, without their licenses, by
+// id. For Sold and PlanChanged that is the sale, for all others each purchase of the license.
 func SalesOf(ctx context.Context, tx *sqldb.Tx, news []News) (map[int64]Sale, error) {
 	found := map[int64]Sale{}
 	var ids []int64
@@ -142,8 +150,7 @@ func SalesOf(ctx context.Context, tx *sqldb.Tx, news []News) (map[int64]Sale, er
 	return found, nil
 }
 
-// ByShop reports whether the shop sold what the news are about, or something of the
-// license before.
+// ByShop reports whether the shop made the sale of the news, or an earlier one of the license.
 func (n News) ByShop(sales map[int64]Sale) bool {
 	for _, id := range n.chain {
 		if sales[id].Shop {

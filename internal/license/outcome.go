@@ -12,15 +12,15 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// outcome is what an order did, as it is stored for its repeats. The names of the
-// members are in the database: they never change.
+// outcome is the result of an order, stored for its repeats. The names of the members are in the
+// database: they never change.
 type outcome struct {
 	PurchaseID int64         `json:"purchase,omitempty"` // of new licenses, which follow from it
 	RefundID   int64         `json:"refund,omitempty"`
 	Licenses   []leftLicense `json:"licenses,omitempty"` // of a plan change or a refund
 }
 
-// leftLicense is a license as an order left it: what may change afterwards.
+// leftLicense is the state of a license after an order: the fields that may change later.
 type leftLicense struct {
 	Key       string    `json:"license_key"`
 	Status    string    `json:"status"`
@@ -43,7 +43,7 @@ func left(list ...License) []leftLicense {
 	return out
 }
 
-// on is the license l, read now, as the order left it.
+// on returns the license l, read now, in the state after the order.
 func (f leftLicense) on(l License) (License, error) {
 	var err error
 	if l.Status, err = event.ParseStatus(f.Status); err != nil {
@@ -55,11 +55,15 @@ func (f leftLicense) on(l License) (License, error) {
 			return License{}, fmt.Errorf("read a stored hold: %w", err)
 		}
 	}
-	l.Tier, l.OwnerID, l.Redeemed, l.Released, l.UpdatedAt = f.Tier, f.OwnerID, f.Redeemed, f.Released, f.UpdatedAt
+	l.Tier = f.Tier
+	l.OwnerID = f.OwnerID
+	l.Redeemed = f.Redeemed
+	l.Released = f.Released
+	l.UpdatedAt = f.UpdatedAt
 	return l, nil
 }
 
-// readLicenses returns the licenses of a plan change or a refund as it left them.
+// readLicenses returns the licenses of a plan change or a refund in their state after it.
 func (o outcome) readLicenses(ctx context.Context, tx *sqldb.Tx) ([]License, error) {
 	queued := make([]*sqldb.Result[License], len(o.Licenses))
 	for i, f := range o.Licenses {
@@ -78,8 +82,7 @@ func (o outcome) readLicenses(ctx context.Context, tx *sqldb.Tx) ([]License, err
 	return list, nil
 }
 
-// readRefund returns a refund as it was made, but without a reason that was erased
-// since.
+// readRefund returns the original refund, but without a reason that was erased since.
 func (o outcome) readRefund(ctx context.Context, tx *sqldb.Tx) (Refund, error) {
 	f, err := sqldb.One(ctx, tx, scanRefund, `SELECT `+refundColumns+` FROM refunds WHERE id = $1`, o.RefundID)
 	if err != nil {
@@ -94,7 +97,7 @@ func (o outcome) readRefund(ctx context.Context, tx *sqldb.Tx) (Refund, error) {
 	return f, err
 }
 
-// readPlanChange returns the license l, read now, as a plan change left it.
+// readPlanChange returns the license l, read now, in its state after a plan change.
 func (o outcome) readPlanChange(ctx context.Context, tx *sqldb.Tx, l License) (License, error) {
 	if len(o.Licenses) == 0 { // stored before outcomes had them
 		now, err := Get(ctx, tx, l.ID)

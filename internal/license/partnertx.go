@@ -10,51 +10,62 @@ import (
 	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
+	"claviger/internal/stats"
 )
 
-// partnerTx is a transaction that holds the lock of one partner's ledger and may
+// partnerTx is a transaction that holds the lock of one partner's counters and may
 // change its licenses. All its rows have the same time.
 type partnerTx struct {
-	tx     *sqldb.Tx
-	log    *event.Log
-	by     audit.Actor
-	ledger partner.Ledger
-	now    time.Time
-	ids    []int64        // event ids allocated under the lock and not used yet
-	plans  map[int]string // names of plans by tier, for the events
+	tx       *sqldb.Tx
+	log      *event.Log
+	by       audit.Actor
+	counters partner.Counters
+	now      time.Time
+	ids      []int64        // unused event ids, allocated under the lock
+	plans    map[int]string // names of plans by tier, for the events
 
-	refunded func(tx *sqldb.Tx, partnerID int64, soldAt time.Time, change int64) // may be nil
-	effects  *[]Effect
-	seen     map[string]string
+	onUncovered   func(tx *sqldb.Tx, at time.Time, lost, settled []int64) // may be nil
+	lost, settled []int64                                                 // for onUncovered; see tell
+	way           way
+	seen          map[string]string
 
 	tellOwner func(ctx context.Context, tx *sqldb.Tx, news []News) error // may be nil
-	news      []News                                                     // that nobody was told of yet; see tell
+	news      []News                                                     // not yet passed to tellOwner; see tell
 }
 
-// pendingTx is a partnerTx whose queries are queued. The command queues its own
-// queries after them, so that all of them take one round trip.
+// pendingTx is a partnerTx with queued queries. The command queues its own queries after them, so
+// that all of them take one round trip.
 type pendingTx struct {
 	partnerID int64
-	ledger    *sqldb.Result[partner.Ledger]
+	counters  *sqldb.Result[partner.Counters]
 	ids       *sqldb.Result[int64]
 	plans     *sqldb.Result[partner.Plan]
 }
 
-// queueTx queues the lock of a partner, for a command that makes at most so many
-// events.
+// queueTx queues the lock of a partner, for a command that makes at most this number of events.
 func queueTx(tx *sqldb.Tx, partnerID int64, events int) pendingTx {
-	return pendingTx{partnerID, partner.Lock(tx, partnerID), event.NextIDs(tx, events), partner.QueuePlanNames(tx, partnerID)}
+	return pendingTx{
+		partnerID,
+		partner.Lock(tx, partnerID),
+		event.NextIDs(tx, events),
+		partner.QueuePlanNames(tx, partnerID),
+	}
 }
 
-// queueSaleTx is queueTx for a command that needs the plans of some tiers only.
+// queueSaleTx does the same as queueTx, for a command that needs the plans of some tiers only.
 func queueSaleTx(tx *sqldb.Tx, partnerID int64, events, lowest, highest int) pendingTx {
-	return pendingTx{partnerID, partner.Lock(tx, partnerID), event.NextIDs(tx, events), partner.QueuePlanNamesOf(tx, partnerID, lowest, highest)}
+	return pendingTx{
+		partnerID,
+		partner.Lock(tx, partnerID),
+		event.NextIDs(tx, events),
+		partner.QueuePlanNamesOf(tx, partnerID, lowest, highest),
+	}
 }
 
-// partnerTx waits for the lock. The time is read under it, so that times rise in
-// the order of commits.
-func (r *Registry) partnerTx(ctx context.Context, tx *sqldb.Tx, by audit.Actor, a pendingTx) (*partnerTx, error) {
-	l, err := ledger(ctx, a.ledger, a.partnerID)
+// partnerTx waits for the lock. It reads the time under the lock, so that times rise in the order
+// of commits.
+func (r *Store) partnerTx(ctx context.Context, tx *sqldb.Tx, by audit.Actor, a pendingTx) (*partnerTx, error) {
+	l, err := counters(ctx, a.counters, a.partnerID)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +73,18 @@ func (r *Registry) partnerTx(ctx context.Context, tx *sqldb.Tx, by audit.Actor, 
 	if err != nil {
 		return nil, fmt.Errorf("allocate event ids: %w", err)
 	}
-	t := &partnerTx{tx: tx, log: r.Events, by: by, ledger: l, ids: ids, plans: map[int]string{}, refunded: r.CountRefund, effects: r.effects, seen: r.seen, tellOwner: r.Tell}
+	t := &partnerTx{
+		tx:          tx,
+		log:         r.Events,
+		by:          by,
+		counters:    l,
+		ids:         ids,
+		plans:       map[int]string{},
+		onUncovered: r.OnUncovered,
+		way:         r.way(),
+		seen:        r.seen,
+		tellOwner:   r.Tell,
+	}
 	plans, err := a.plans.All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the names of plans: %w", err)
@@ -70,7 +92,7 @@ func (r *Registry) partnerTx(ctx context.Context, tx *sqldb.Tx, by audit.Actor, 
 	for _, p := range plans {
 		t.plans[p.Tier] = p.Name
 	}
-	t.now = t.ledger.Stamp(r.Now())
+	t.now = t.counters.Stamp(r.Now())
 	return t, nil
 }
 
@@ -82,8 +104,7 @@ func (t *partnerTx) requirePlan(tier int) error {
 	return nil
 }
 
-// nextEventIDs allocates event ids for a command that learns only now how many it
-// may need.
+// nextEventIDs allocates event ids for a command that could not know their number before.
 func (t *partnerTx) nextEventIDs(ctx context.Context, events int) error {
 	ids, err := event.NextIDs(t.tx, events).All(ctx)
 	if err != nil {
@@ -93,7 +114,7 @@ func (t *partnerTx) nextEventIDs(ctx context.Context, events int) error {
 	return nil
 }
 
-// state is a license during a command: as it was read, and as the command leaves it.
+// state is a license during a command: its state when read, and its changes by the command.
 type state struct {
 	License
 	chain []link
@@ -105,19 +126,21 @@ func newState(l License, chain []link) *state {
 	return &state{License: l, chain: chain, was: l, seen: append([]link(nil), chain...)}
 }
 
-// writeChange writes the result of a command: the derived status and tier, exactly
-// one event if they changed and none if they did not, and the audit entry. A
-// command that changed nothing writes nothing.
+// writeChange writes the result of a command: the derived status and tier, exactly one event if
+// they changed and none if they did not, and the audit entry. A command that changed nothing writes
+// nothing.
 func (t *partnerTx) writeChange(s *state, action string, reason event.Reason) {
 	s.Status, s.Tier = derive(s.License, s.chain)
+	s.Ended = ended(s.chain)
 	changed := s.Status != s.was.Status || s.Tier != s.was.Tier
-	t.note(s, changed, reason)
+	t.way.note(s, changed, reason)
 	if changed {
 		s.UpdatedAt = t.now
 		s.eventAt = laterMillis(t.now, s.eventAt)
 	}
 	t.saveChain(s)
-	t.countRefund(s)
+	t.countEnd(s)
+	t.noteUncovered(s)
 	if s.License != s.was {
 		t.save(s)
 	}
@@ -130,21 +153,36 @@ func (t *partnerTx) writeChange(s *state, action string, reason event.Reason) {
 	}
 }
 
-// countRefund tells of a license that became wholly refunded, or stopped being so. It may
-// be on hold, so that no event says it.
-func (t *partnerTx) countRefund(s *state) {
-	was, is := refunded(s.seen), refunded(s.chain)
+// countEnd counts a license that ended or is no longer ended. A license on hold may end without an
+// event.
+func (t *partnerTx) countEnd(s *state) {
 	switch {
-	case t.refunded == nil || was == is || len(s.seen) == 0:
-	case is:
-		t.refunded(t.tx, s.PartnerID, s.CreatedAt, 1)
+	case s.was.Ended == s.Ended:
+	case s.Ended:
+		stats.CountRefund(t.tx, s.PartnerID, s.CreatedAt, 1)
 	default:
-		t.refunded(t.tx, s.PartnerID, s.CreatedAt, -1)
+		stats.CountRefund(t.tx, s.PartnerID, s.CreatedAt, -1)
 	}
 }
 
-// laterMillis is the time of a license's next event: now, in milliseconds, and
-// later than the one before.
+// noteUncovered collects paid links that stopped standing, and uncovered ones that stand again or
+// were refunded.
+func (t *partnerTx) noteUncovered(s *state) {
+	for i, k := range s.chain {
+		was := i < len(s.seen) && uncovered(s.seen, i)
+		is := uncovered(s.chain, i)
+		switch {
+		case k.amount == 0 || was == is:
+		case is:
+			t.lost = append(t.lost, k.purchaseID)
+		default:
+			t.settled = append(t.settled, k.purchaseID)
+		}
+	}
+}
+
+// laterMillis returns the time of a license's next event: now, in milliseconds, and later than the
+// previous one.
 func laterMillis(now, before time.Time) time.Time {
 	at := event.Millis(now)
 	if !at.After(before) {
@@ -154,21 +192,33 @@ func laterMillis(now, before time.Time) time.Time {
 }
 
 func (t *partnerTx) save(s *state) {
-	t.tx.Queue(`UPDATE licenses SET status = $2, tier = $3, owner_id = $4, redeemed = $5, released = $6, held = $7, erased = $8,
-		epoch = $9, event_ms = $10, updated_at = $11 WHERE id = $1`,
-		s.ID, int(s.Status), s.Tier, s.OwnerID, s.Redeemed, s.Released, int(s.Held), s.Erased,
-		s.Epoch, s.eventAt.UnixMilli(), s.UpdatedAt)
+	t.tx.Queue(
+		`UPDATE licenses SET status = $2, tier = $3, owner_id = $4, redeemed = $5, released = $6, held = $7, erased = $8,
+		epoch = $9, event_ms = $10, updated_at = $11, ended = $12 WHERE id = $1`,
+		s.ID,
+		int(s.Status),
+		s.Tier,
+		s.OwnerID,
+		s.Redeemed,
+		s.Released,
+		int(s.Held),
+		s.Erased,
+		s.Epoch,
+		s.eventAt.UnixMilli(),
+		s.UpdatedAt,
+		s.Ended,
+	)
 	if s.Status != s.was.Status {
 		t.count(s.was.Status, paging.BlockOf(s.Ord), -1)
 		t.count(s.Status, paging.BlockOf(s.Ord), 1)
 	}
 }
 
-// count updates how many licenses of a block of ordinals have a status.
+// count changes the number of licenses with a status in a block of ordinals.
 func (t *partnerTx) count(s event.Status, block, n int64) {
 	t.tx.Queue(`INSERT INTO license_blocks (partner_id, status, block, n) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (partner_id, status, block) DO UPDATE SET n = license_blocks.n + excluded.n`,
-		t.ledger.PartnerID, int(s), block, n)
+		t.counters.PartnerID, int(s), block, n)
 }
 
 // saveChain inserts new links and updates those whose refund changed.
@@ -176,10 +226,14 @@ func (t *partnerTx) saveChain(s *state) {
 	for i, k := range s.chain {
 		switch {
 		case i >= len(s.seen):
-			t.tx.Queue(`INSERT INTO purchase_links (license_id, seq, purchase_id, tier, refund_id) VALUES ($1, $2, $3, $4, $5)`,
-				s.ID, k.seq, k.purchaseID, k.tier, k.refundID)
+			t.tx.Insert("purchase_links", linkColumns, [][]any{k.row(s.ID)})
 		case k != s.seen[i]:
-			t.tx.Queue(`UPDATE purchase_links SET refund_id = $3 WHERE license_id = $1 AND seq = $2`, s.ID, k.seq, k.refundID)
+			t.tx.Queue(
+				`UPDATE purchase_links SET refund_id = $3 WHERE license_id = $1 AND seq = $2`,
+				s.ID,
+				k.seq,
+				k.refundID,
+			)
 		}
 	}
 }
@@ -189,9 +243,9 @@ func (t *partnerTx) appendEvent(s *state, reason event.Reason) {
 	t.log.Append(t.tx, t.draft(s, reason))
 }
 
-// draft is the event of a change of status or tier, with the next ordinal and id.
+// draft returns the event of a change of status or tier, with the next ordinal and id.
 func (t *partnerTx) draft(s *state, reason event.Reason) event.Draft {
-	t.ledger.Events++
+	t.counters.Events++
 	e := event.Event{
 		ID: t.ids[0], PartnerID: s.PartnerID, LicenseID: s.ID, LicenseKey: s.Key,
 		Kind: event.Kind(s.Status), Tier: s.Tier, Reason: reason, At: s.eventAt, CreatedAt: t.now,
@@ -200,7 +254,7 @@ func (t *partnerTx) draft(s *state, reason event.Reason) event.Draft {
 	if s.was.Tier != s.Tier {
 		e.PreviousTier = s.was.Tier
 	}
-	return event.Draft{Event: e, Ord: t.ledger.Events, Was: s.was.Status, PlanName: t.plans[s.Tier]}
+	return event.Draft{Event: e, Ord: t.counters.Events, Was: s.was.Status, PlanName: t.plans[s.Tier]}
 }
 
 func equalLinks(a, b []link) bool {
@@ -212,7 +266,7 @@ func equalLinks(a, b []link) bool {
 	return true
 }
 
-// facts is the state of a license in an audit entry.
+// facts returns the state of a license for an audit entry.
 func facts(l License, chain []link) audit.Facts {
 	open := 0
 	for _, k := range chain {
@@ -221,7 +275,8 @@ func facts(l License, chain []link) audit.Facts {
 		}
 	}
 	return audit.Facts{
-		"status": l.Status.String(), "tier": l.Tier, "owner_id": l.OwnerID, "redeemed": l.Redeemed, "released": l.Released,
-		"held": l.Held.String(), "erased": l.Erased, "purchases": len(chain), "open_purchases": open,
+		"status": l.Status.String(), "tier": l.Tier, "owner_id": l.OwnerID, "redeemed": l.Redeemed,
+		"released": l.Released,
+		"held":     l.Held.String(), "erased": l.Erased, "purchases": len(chain), "open_purchases": open,
 	}
 }

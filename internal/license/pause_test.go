@@ -12,7 +12,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// pause pauses a partner, or resumes it.
+// pause pauses or resumes a partner.
 func (h *harness) pause(partnerID int64, paused bool) {
 	h.Helper()
 	err := h.db.Write(h.Context(), func(tx *sqldb.Tx) (err error) {
@@ -28,8 +28,8 @@ func (h *harness) pause(partnerID int64, paused bool) {
 	}
 }
 
-// TestPausedPartner tries every command while the partner is paused: sales, plan
-// changes and redemptions are refused and change nothing, all else goes on.
+// TestPausedPartner tries every command while the partner is paused: sales, plan changes and
+// redemptions are refused and change nothing, all else continues.
 func TestPausedPartner(t *testing.T) {
 	type refusable func(h *harness, l license.License) error
 	ctx := t.Context()
@@ -121,8 +121,7 @@ func TestPausedPartner(t *testing.T) {
 	}
 }
 
-// TestRepeatsWhilePaused repeats orders that were made before the pause: each gets
-// its first answer.
+// TestRepeatsWhilePaused repeats orders from before the pause: each gets its first answer.
 func TestRepeatsWhilePaused(t *testing.T) {
 	h := newHarness(t)
 	p := h.partner()
@@ -156,9 +155,8 @@ func TestRepeatsWhilePaused(t *testing.T) {
 	}
 }
 
-// TestNothingSlipsThroughAPause sells from many sides while the partner is paused:
-// once the pause has returned, there is no further license. On two nodes, where
-// there is PostgreSQL.
+// TestNothingSlipsThroughAPause sells concurrently while the partner is being paused: after the
+// pause returns, there is no further license. With PostgreSQL it uses two nodes.
 func TestNothingSlipsThroughAPause(t *testing.T) {
 	at := sqldbtest.URL(t)
 	nodes := []*harness{newHarnessOn(t, sqldbtest.OpenWith(t, at, sqldb.Options{}))}
@@ -192,10 +190,10 @@ func TestNothingSlipsThroughAPause(t *testing.T) {
 	}
 }
 
-// TestExplainWhilePaused: an explanation must not send a buyer to a page that
-// refuses, without the operator's reason.
+// TestExplainWhilePaused checks that an explanation does not send a buyer to a page that refuses,
+// and does not contain the operator's reason.
 func TestExplainWhilePaused(t *testing.T) {
-	const want = "The marketplace has paused this application: until it is resumed, nobody can activate the license."
+	const want = "The marketplace has paused this application: no one can activate the license until it is resumed."
 	h := newHarness(t)
 	l := h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1})[0]
 	explained := func() string {
@@ -214,8 +212,7 @@ func TestExplainWhilePaused(t *testing.T) {
 	}
 }
 
-// TestPauseTwice pauses and resumes again and again: what changes nothing leaves no
-// trace.
+// TestPauseTwice pauses and resumes repeatedly: calls that change nothing leave no trace.
 func TestPauseTwice(t *testing.T) {
 	h := newHarness(t)
 	p := h.partner()

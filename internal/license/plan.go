@@ -6,6 +6,7 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/event"
+	"claviger/internal/fault"
 	"claviger/internal/idempotency"
 	"claviger/internal/sqldb"
 )
@@ -15,25 +16,25 @@ type PlanChange struct {
 	Tier        int
 	AmountCents int64
 	Currency    string
+	Credit      int64 // money of earlier purchases that reduced the price, in the same currency
 	ExternalID  string
 	Shop        bool // ordered on the pages of this service
 	Idempotency idempotency.Request
 
-	// Paid says that money has moved for it: it is made although the plan was removed or the
-	// partner paused. PlanName is what the plan was called then.
+	// Paid means that money has moved: the plan change is made even if the plan was removed or the
+	// partner paused. PlanName is the plan's name at that time.
 	Paid     bool
 	PlanName string
 
-	// Then, if there is one, queues what belongs to the plan change in its transaction.
+	// Then, if set, queues related rows in the transaction of the plan change.
 	Then func(tx *sqldb.Tx, saleID int64)
 }
 
-// ChangePlan adds a purchase of another plan to the license's chain. Only a
-// refunded license refuses it: while held or released, the buyer may have paid.
-// The same tier again is recorded when it has an external id of its own, since
-// it can be refunded, and is no event. A repeat returns the license as the first
-// request left it.
-func (r *Registry) ChangePlan(ctx context.Context, by audit.Actor, key string, c PlanChange) (License, error) {
+// ChangePlan adds a purchase of another plan to the license's chain. It refuses an ended license.
+// For a held license, the shop refuses it too, unless the buyer has paid. The same tier again is
+// recorded if it has an external id of its own, because it can be refunded, but makes no event. A
+// repeat returns the license in its state after the first request.
+func (r *Store) ChangePlan(ctx context.Context, by audit.Actor, key string, c PlanChange) (License, error) {
 	l, err := r.ByKey(ctx, key)
 	if err != nil {
 		return License{}, err
@@ -59,7 +60,13 @@ func (r *Registry) ChangePlan(ctx context.Context, by audit.Actor, key string, c
 	return l, nil
 }
 
-func (r *Registry) changePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor, l License, c PlanChange) (License, error) {
+func (r *Store) changePlan(
+	ctx context.Context,
+	tx *sqldb.Tx,
+	by audit.Actor,
+	l License,
+	c PlanChange,
+) (License, error) {
 	external := externalRequest("plan_change", l.PartnerID, c.ExternalID, c.content(l.Key))
 	pending := queueSaleTx(tx, l.PartnerID, 1, c.Tier, c.Tier)
 	now, chain := queueState(tx, l.ID)
@@ -83,8 +90,8 @@ func (r *Registry) changePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor,
 	if err != nil {
 		return License{}, err
 	}
-	if refunded(s.chain) {
-		return License{}, errRefunded()
+	if err := s.mayChangePlan(c); err != nil {
+		return License{}, err
 	}
 	if c.Tier == s.Tier && c.ExternalID == "" {
 		return s.License, nil
@@ -110,21 +117,50 @@ func (t *partnerTx) mayChangePlan(ctx context.Context, c PlanChange) error {
 		}
 		return nil
 	}
-	if err := t.ledger.CheckNotPaused(ctx, t.tx); err != nil {
+	if err := t.counters.CheckNotPaused(ctx, t.tx); err != nil {
 		return err
 	}
 	return t.requirePlan(c.Tier)
 }
 
+// mayChangePlan refuses a plan change that the license does not allow. A paid change without enough
+// credit left is recorded: money has moved, and the link stands if the money returns.
+func (s *state) mayChangePlan(c PlanChange) error {
+	switch {
+	case c.Paid && c.Credit > 0:
+		return nil
+	case ended(s.chain):
+		return errRefunded()
+	case c.Paid:
+		return nil
+	case c.Shop && s.Held != 0:
+		return fault.New(fault.Conflict, CodeLicenseHeld,
+			"The license is on hold, so its plan cannot be changed. Contact the marketplace to have the hold lifted.")
+	case c.Credit > kept(s.chain, c.Currency):
+		return ErrCreditGone()
+	}
+	return nil
+}
+
+// ErrCreditGone refuses a free plan change: the money that covered it was refunded.
+func ErrCreditGone() error {
+	return fault.New(
+		fault.Conflict,
+		CodeCreditGone,
+		"The payment that covered this plan was refunded or is disputed, so the plan has another price now. Look at "+
+			"the plans again.",
+	)
+}
+
 // changePlan writes the purchase and the change of the license.
 func (t *partnerTx) changePlan(s *state, saleID int64, c PlanChange) {
-	s.chain = append(s.chain, link{seq: len(s.chain) + 1, purchaseID: saleID, tier: c.Tier})
 	sale := Sale{
 		ID: saleID, PartnerID: s.PartnerID, Kind: PlanUpgrade, ExternalID: c.ExternalID, Tier: c.Tier, Quantity: 1,
 		AmountCents: c.AmountCents, Currency: c.Currency, UserID: s.OwnerID, Shop: c.Shop, CreatedAt: t.now,
 	}
 	insertSales(t.tx, sale) // before the link that refers to it
+	s.chain = append(s.chain, newLink(len(s.chain)+1, sale, c.Credit))
 	t.writeChange(s, "license.plan", event.PlanChanged)
 	t.addPlanNews(s, sale)
-	t.ledger.Save(t.tx)
+	t.counters.Save(t.tx)
 }

@@ -13,7 +13,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// named are the plan's names in the bodies of a license's webhooks, oldest first.
+// named returns the plan's names in the bodies of a license's webhooks, oldest first.
 func (h *harness) named(l license.License) []string {
 	h.Helper()
 	bodies, err := sqldb.All(h.Context(), h.db, sqldb.Value[string], `SELECT body FROM deliveries WHERE license_id = $1 ORDER BY event_id`, l.ID)
@@ -37,8 +37,8 @@ func (h *harness) named(l license.License) []string {
 	return all
 }
 
-// A webhook has the name that the plan of its tier had at that moment, whatever
-// made the event.
+// TestWebhooksNameThePlan checks that a webhook has the current name of the plan of its tier, for
+// every cause of the event.
 func TestWebhooksNameThePlan(t *testing.T) {
 	for name, c := range map[string]struct {
 		commands string
@@ -78,7 +78,7 @@ func TestWebhooksNameThePlan(t *testing.T) {
 	}
 }
 
-// runPlan runs commands on plans as well.
+// runPlan also runs commands on plans.
 func (s *script) runPlan(partnerID int64, command string) string {
 	s.Helper()
 	var tier int

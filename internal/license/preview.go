@@ -12,43 +12,45 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Effect is what an act does to one license.
+// Effect is the effect of an act on one license.
 type Effect struct {
 	Before, After License
 	Version       string       // of the license before, for IfUnchanged
-	Event         event.Kind   // the event that the partner is told of; 0: none
+	Event         event.Kind   // the event sent to the partner; 0: none
 	Reason        event.Reason // of the event
-	Refunded      int          // links of the chain that it closes
-	Reopened      int          // links that it reopens
+	Refunded      int          // number of links that it closes
+	Reopened      int          // number of links that it reopens
 }
 
-// errTakenBack ends the transaction of a preview.
+// errTakenBack rolls back the transaction of a preview.
 var errTakenBack = errors.New("a preview is taken back")
 
-// Preview returns what acts would do to licenses. It runs them by the code that
-// carries them out, in transactions that it takes back: nothing is stored and nobody
-// is told. An act that would be refused is refused here in the same words.
-func (r *Registry) Preview(acts func(*Registry) error) ([]Effect, error) {
+// Preview returns the effects of acts on licenses. It runs the code of the acts in transactions
+// that it rolls back: nothing is stored and no one is notified. Refusals are the same as those of
+// the act.
+func (r *Store) Preview(acts func(*Store) error) ([]Effect, error) {
 	dry := *r
-	dry.effects = &[]Effect{}
+	p := &preview{effects: []Effect{}}
+	dry.acts = p
+	dry.Tell = nil
 	if err := acts(&dry); err != nil {
 		return nil, err
 	}
-	return *dry.effects, nil
+	return p.effects, nil
 }
 
-// write runs a transaction, which a preview takes back. Within another one, fn is part of
-// that.
-func (r *Registry) write(ctx context.Context, fn func(*sqldb.Tx) error) error {
-	if r.tx != nil {
-		return fn(r.tx)
-	}
-	if r.effects == nil {
-		return r.DB.Write(ctx, fn)
-	}
-	before := *r.effects
-	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		*r.effects = before // a transaction may run more than once
+// preview is the way of acts that are rolled back.
+type preview struct {
+	commits
+	effects []Effect
+}
+
+func (p *preview) answersInside() bool { return true }
+
+func (p *preview) write(ctx context.Context, db *sqldb.DB, fn func(*sqldb.Tx) error) error {
+	before := p.effects
+	err := db.Write(ctx, func(tx *sqldb.Tx) error {
+		p.effects = before // a transaction may run more than once
 		if err := fn(tx); err != nil {
 			return err
 		}
@@ -57,18 +59,15 @@ func (r *Registry) write(ctx context.Context, fn func(*sqldb.Tx) error) error {
 	if errors.Is(err, errTakenBack) {
 		return nil
 	}
-	*r.effects = before
+	p.effects = before
 	return err
 }
 
-// note tells a preview what becomes of a license.
-func (t *partnerTx) note(s *state, changed bool, reason event.Reason) {
-	if t.effects == nil {
-		return
-	}
+func (p *preview) note(s *state, changed bool, reason event.Reason) {
 	e := Effect{Before: s.was, After: s.License, Version: version(s.was, s.seen)}
 	if changed {
-		e.Event, e.Reason = event.Kind(s.Status), reason
+		e.Event = event.Kind(s.Status)
+		e.Reason = reason
 	}
 	for i, k := range s.seen {
 		switch now := s.chain[i].refundID; {
@@ -78,22 +77,33 @@ func (t *partnerTx) note(s *state, changed bool, reason event.Reason) {
 			e.Reopened++
 		}
 	}
-	*t.effects = append(*t.effects, e)
+	p.effects = append(p.effects, e)
 }
 
-// IfUnchanged returns a registry whose acts refuse a license that is not as the caller
-// saw it: seen has the versions by license key, as Inspect returns them. The check is
-// made under the lock of the act.
-func (r *Registry) IfUnchanged(seen map[string]string) *Registry {
+// IfUnchanged returns a registry whose acts refuse a license that has changed since the caller saw
+// it. seen has the versions by license key, as Inspect returns them. The check runs under the lock
+// of the act.
+func (r *Store) IfUnchanged(seen map[string]string) *Store {
 	strict := *r
 	strict.seen = seen
 	return &strict
 }
 
-// version stands for everything that an act decides by, and for nothing else.
+// version returns a hash of exactly the state that acts depend on.
 func version(l License, chain []link) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d %d %d %t %t %d %t %d", l.Status, l.Tier, l.OwnerID, l.Redeemed, l.Released, l.Held, l.Erased, l.Epoch)
+	fmt.Fprintf(
+		&b,
+		"%d %d %d %t %t %d %t %d",
+		l.Status,
+		l.Tier,
+		l.OwnerID,
+		l.Redeemed,
+		l.Released,
+		l.Held,
+		l.Erased,
+		l.Epoch,
+	)
 	for _, k := range chain {
 		fmt.Fprintf(&b, " %d:%d:%d:%d", k.seq, k.purchaseID, k.tier, k.refundID)
 	}

@@ -10,8 +10,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// everything is what the tables of licenses, events, purchases, refunds and the audit
-// hold, in numbers that any change moves.
+// everything returns numbers from the tables of licenses, events, purchases, refunds and the audit
+// that change with every change.
 func (h *harness) everything() []string {
 	h.Helper()
 	var all []string
@@ -31,8 +31,8 @@ func (h *harness) everything() []string {
 	return all
 }
 
-// TestPreviewSaysWhatTheActDoes: for every act, the preview changes nothing, and the act
-// that follows does what it said, or is refused in the same words.
+// TestPreviewSaysWhatTheActDoes checks for every act that the preview changes nothing, and that the
+// act then has the same effects or the same refusal.
 func TestPreviewSaysWhatTheActDoes(t *testing.T) {
 	h := newHarness(t)
 	p, ann := h.partner(), person("ann")
@@ -60,8 +60,8 @@ func TestPreviewSaysWhatTheActDoes(t *testing.T) {
 		}
 		return l
 	}
-	refund := func(o license.RefundOrder) func(*license.Registry, license.License) error {
-		return func(r *license.Registry, l license.License) error {
+	refund := func(o license.RefundOrder) func(*license.Store, license.License) error {
+		return func(r *license.Store, l license.License) error {
 			o.LicenseKey, o.ExternalID = l.Key, "refund "+l.Key
 			_, err := r.Refund(t.Context(), tester, o)
 			return err
@@ -76,38 +76,38 @@ func TestPreviewSaysWhatTheActDoes(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		make func() license.License
-		act  func(*license.Registry, license.License) error
+		act  func(*license.Store, license.License) error
 		want event.Kind
 		code string
 	}{
 		"refund": {sold, refund(license.RefundOrder{}), event.Deactivate, ""},
-		"refund of the newest link": {upgraded, func(r *license.Registry, l license.License) error {
+		"refund of the newest link": {upgraded, func(r *license.Store, l license.License) error {
 			d, err := h.licenses.Inspect(t.Context(), l.Key)
 			if err != nil {
 				return err
 			}
 			return refund(license.RefundOrder{PurchaseID: d.Links[1].Sale.ID})(r, l)
 		}, event.Purchase, ""},
-		"refund of an older link": {upgraded, func(r *license.Registry, l license.License) error {
+		"refund of an older link": {upgraded, func(r *license.Store, l license.License) error {
 			return refund(license.RefundOrder{PurchaseID: first(l)})(r, l)
 		}, 0, "later_purchase_exists"},
-		"hold": {sold, func(r *license.Registry, l license.License) error {
+		"hold": {sold, func(r *license.Store, l license.License) error {
 			_, err := r.Hold(t.Context(), tester, l.Key, license.HoldChargeback)
 			return err
 		}, event.Deactivate, ""},
-		"reinstate": {held, func(r *license.Registry, l license.License) error {
+		"reinstate": {held, func(r *license.Store, l license.License) error {
 			_, err := r.Reinstate(t.Context(), tester, l.Key)
 			return err
 		}, event.Purchase, ""},
-		"release of what is not active": {sold, func(r *license.Registry, l license.License) error {
+		"release of what is not active": {sold, func(r *license.Store, l license.License) error {
 			_, err := r.Release(t.Context(), tester, l.Key)
 			return err
 		}, 0, license.CodeLicenseNotActive},
-		"transfer": {active, func(r *license.Registry, l license.License) error {
+		"transfer": {active, func(r *license.Store, l license.License) error {
 			_, err := r.Transfer(t.Context(), tester, l.Key, person("bob"))
 			return err
 		}, event.Deactivate, ""},
-		"plan": {sold, func(r *license.Registry, l license.License) error {
+		"plan": {sold, func(r *license.Store, l license.License) error {
 			_, err := r.ChangePlan(t.Context(), tester, l.Key, license.PlanChange{Tier: 3, ExternalID: "plan " + l.Key})
 			return err
 		}, event.Purchase, ""},
@@ -115,17 +115,17 @@ func TestPreviewSaysWhatTheActDoes(t *testing.T) {
 		t.Run(name, func(t *testing.T) { h.previewThenAct(t, c.make(), c.act, c.want, c.code) })
 	}
 	l := sold() // last: an erasure takes all licenses of ann
-	erase := func(r *license.Registry, _ license.License) error {
+	erase := func(r *license.Store, _ license.License) error {
 		_, err := r.EraseUser(t.Context(), tester, user.ID)
 		return err
 	}
 	t.Run("erase", func(t *testing.T) { h.previewThenAct(t, l, erase, event.Deactivate, "") })
 }
 
-func (h *harness) previewThenAct(t *testing.T, l license.License, act func(*license.Registry, license.License) error, want event.Kind, refusal string) {
+func (h *harness) previewThenAct(t *testing.T, l license.License, act func(*license.Store, license.License) error, want event.Kind, refusal string) {
 	t.Helper()
 	before := h.everything()
-	effects, err := h.licenses.Preview(func(r *license.Registry) error { return act(r, l) })
+	effects, err := h.licenses.Preview(func(r *license.Store) error { return act(r, l) })
 	if diff := cmp.Diff(before, h.everything()); diff != "" {
 		t.Fatalf("the preview changed something:\n%s", diff)
 	}
@@ -154,8 +154,8 @@ func (h *harness) previewThenAct(t *testing.T, l license.License, act func(*lice
 	}
 }
 
-// TestIfUnchangedRefusesWhatChanged: an act on a license that somebody else changed
-// meanwhile is refused and does nothing, whatever the change was.
+// TestIfUnchangedRefusesWhatChanged checks that an act is refused and does nothing after any
+// concurrent change of the license.
 func TestIfUnchangedRefusesWhatChanged(t *testing.T) {
 	h := newHarness(t)
 	p, ann := h.partner(), person("ann")
@@ -180,16 +180,16 @@ func TestIfUnchangedRefusesWhatChanged(t *testing.T) {
 			return err
 		},
 	}
-	acts := map[string]func(*license.Registry, string) error{
-		"hold": func(r *license.Registry, key string) error {
+	acts := map[string]func(*license.Store, string) error{
+		"hold": func(r *license.Store, key string) error {
 			_, err := r.Hold(t.Context(), tester, key, license.HoldChargeback)
 			return err
 		},
-		"refund": func(r *license.Registry, key string) error {
+		"refund": func(r *license.Store, key string) error {
 			_, err := r.Refund(t.Context(), tester, license.RefundOrder{LicenseKey: key, ExternalID: "late " + key})
 			return err
 		},
-		"plan": func(r *license.Registry, key string) error {
+		"plan": func(r *license.Store, key string) error {
 			_, err := r.ChangePlan(t.Context(), tester, key, license.PlanChange{Tier: 2})
 			return err
 		},

@@ -12,13 +12,13 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// MaxQuantity is how many licenses one purchase may be of.
+// MaxQuantity is the maximum number of licenses in one purchase.
 const MaxQuantity = 100
 
-// PurchaseKind is what a purchase pays for.
+// PurchaseKind distinguishes purchases of new licenses and plan changes.
 type PurchaseKind int
 
-// The kinds of purchases.
+// Kinds of purchases.
 const (
 	NewLicense PurchaseKind = iota + 1
 	PlanUpgrade
@@ -31,22 +31,22 @@ func (k PurchaseKind) String() string {
 	return "purchase"
 }
 
-// Purchase orders new licenses. With a buyer they are the buyer's; without, each
-// belongs to the first who redeems it.
+// Purchase orders new licenses. Without a buyer, each license belongs to the first user to redeem
+// it.
 type Purchase struct {
 	PartnerID   int64
 	Tier        int
 	Buyer       *account.Person
-	BuyerID     int64 // the buyer's account, where it is known; then Buyer is nil
+	BuyerID     int64 // the buyer's account, if known; then Buyer is nil
 	Quantity    int
 	AmountCents int64
 	Currency    string
-	ExternalID  string // unique per partner for ever, or ""
+	ExternalID  string // unique per partner forever, or ""
 	Shop        bool   // sold by the pages of this service, not by a program of the operator
 	Idempotency idempotency.Request
 }
 
-// Sale is a purchase that was made, with its licenses as it left them.
+// Sale is a completed purchase, with its licenses in their state after it.
 type Sale struct {
 	ID          int64
 	PartnerID   int64
@@ -58,22 +58,36 @@ type Sale struct {
 	Currency    string
 	UserID      int64 // 0: without a buyer
 	Shop        bool  // sold by the pages of this service
-	Hundredths  bool  // AmountCents counts those, whatever the currency: it was sold long ago
+	Hundredths  bool  // AmountCents counts hundredths in every currency: it is an old sale
 	CreatedAt   time.Time
-	SoldAt      time.Time // when it was sold elsewhere and brought in; zero: at CreatedAt
+	SoldAt      time.Time // of an import: the original sale; zero: at CreatedAt
 	Licenses    []License
 
-	content string // hash of the order of new licenses, to tell a repeated one from another
+	content string // hash of the order of new licenses, to recognize a repeat
 }
 
 const saleColumns = `id, partner_id, kind, external_id, tier, quantity, amount_cents, currency, user_id, shop, created_at, sold_at, content, id <= ` + lastOldAmount
 
-// lastOldAmount is the purchase up to which amounts are hundredths in every currency.
+// lastOldAmount is the last purchase with amounts in hundredths in every currency.
 const lastOldAmount = `(SELECT last_purchase FROM old_amounts)`
 
 func scanSale(r *sqldb.Row, s *Sale) error {
-	return r.Scan(&s.ID, &s.PartnerID, (*int)(&s.Kind), &s.ExternalID, &s.Tier, &s.Quantity, &s.AmountCents, &s.Currency, &s.UserID,
-		&s.Shop, &s.CreatedAt, &s.SoldAt, &s.content, &s.Hundredths)
+	return r.Scan(
+		&s.ID,
+		&s.PartnerID,
+		(*int)(&s.Kind),
+		&s.ExternalID,
+		&s.Tier,
+		&s.Quantity,
+		&s.AmountCents,
+		&s.Currency,
+		&s.UserID,
+		&s.Shop,
+		&s.CreatedAt,
+		&s.SoldAt,
+		&s.content,
+		&s.Hundredths,
+	)
 }
 
 // insertSales queues the rows of purchases.
@@ -81,11 +95,13 @@ func insertSales(tx *sqldb.Tx, sales ...Sale) {
 	rows := make([][]any, len(sales))
 	for i, s := range sales {
 		rows[i] = []any{
-			s.ID, s.PartnerID, int(s.Kind), s.ExternalID, s.Tier, s.Quantity, s.AmountCents, s.Currency, s.UserID, s.Shop, s.CreatedAt, s.SoldAt, s.content,
+			s.ID, s.PartnerID, int(s.Kind), s.ExternalID, s.Tier, s.Quantity, s.AmountCents, s.Currency,
+			s.UserID, s.Shop, s.CreatedAt, s.SoldAt, s.content,
 		}
 	}
 	tx.Insert("purchases", []string{
-		"id", "partner_id", "kind", "external_id", "tier", "quantity", "amount_cents", "currency", "user_id", "shop", "created_at", "sold_at", "content",
+		"id", "partner_id", "kind", "external_id", "tier", "quantity", "amount_cents", "currency", "user_id",
+		"shop", "created_at", "sold_at", "content",
 	}, rows)
 }
 
@@ -95,71 +111,75 @@ func insertLicenses(tx *sqldb.Tx, list []License) {
 	for i, l := range list {
 		rows[i] = []any{
 			l.ID, l.PartnerID, l.Ord, l.Key, l.RedemptionID, int(l.Status), l.Tier, l.OwnerID, l.Redeemed, l.Released,
-			int(l.Held), l.Erased, l.Epoch, l.eventAt.UnixMilli(), l.CreatedAt, l.UpdatedAt,
+			int(l.Held), l.Erased, l.Ended, l.Epoch, l.eventAt.UnixMilli(), l.CreatedAt, l.UpdatedAt,
 		}
 	}
 	tx.Insert("licenses", []string{
 		"id", "partner_id", "ord", "license_key", "redemption_id", "status", "tier", "owner_id", "redeemed", "released",
-		"held", "erased", "epoch", "event_ms", "created_at", "updated_at",
+		"held", "erased", "ended", "epoch", "event_ms", "created_at", "updated_at",
 	}, rows)
 }
 
 func errUnknownTier(tier int) error {
-	return fault.New(fault.Unprocessable, codeUnknownTier,
-		"This partner sells no plan of tier %d. Add the plan first, or name one of the partner's plans.", tier).On("tier")
+	return fault.New(
+		fault.Unprocessable,
+		codeUnknownTier,
+		"This partner sells no plan of tier %d. Add the plan first, or name one of the partner's plans.",
+		tier,
+	).On("tier")
 }
 
-// Order is a purchase and who orders it.
+// Order is a purchase with its actor.
 type Order struct {
 	Purchase
 	By audit.Actor
 
-	// Confirm says that By is an operator token of which it is only known that it worked
-	// before: the order is refused unless the token works when it is decided.
+	// Confirm means that By is an operator token that worked before and was not checked again: the
+	// order is refused unless the token still works.
 	Confirm bool
 
-	// Paid says that money has moved for it: it is sold although the plan was removed or the
-	// partner paused. PlanName is what the plan was called then.
+	// Paid means that money has moved: the order is sold even if the plan was removed or the
+	// partner paused. PlanName is the plan's name at that time.
 	Paid     bool
 	PlanName string
 
-	// Payment, if there is one, is recorded with the sale by Registry.Record.
+	// Payment, if set, is recorded with the sale by Store.Record.
 	Payment *Payment
 }
 
-// Payment is what a provider reported as paid for an order.
+// Payment is a payment for an order, reported by a provider.
 type Payment struct {
 	CheckoutID          int64
-	SessionID, IntentID string // the provider's names of it
+	SessionID, IntentID string // the provider's ids
 
-	SaleID   int64                   // set when it is sold, before it is recorded
-	Recorded *sqldb.Result[Recorded] // set when it is recorded: of all that were with it
+	SaleID   int64                   // set by the sale, before it is recorded
+	Recorded *sqldb.Result[Recorded] // set when it is recorded, shared by all payments of the set
 }
 
-// Recorded is a checkout whose payment was recorded.
+// Recorded is a checkout with a recorded payment.
 type Recorded struct {
 	CheckoutID int64
 	Unsettled  bool // a refund or a dispute came before
 }
 
-// Result is what became of an order.
+// Result is the result of an order.
 type Result struct {
 	Sale Sale
 	Err  error
 }
 
-// Purchase makes the licenses of an order, once however often it is repeated under
-// the same external id or idempotency key. A repeat returns the first sale, with its
-// licenses as the sale left them.
-func (r *Registry) Purchase(ctx context.Context, by audit.Actor, p Purchase) (Sale, error) {
+// Purchase makes the licenses of an order once, even if it is repeated under the same external id
+// or idempotency key. A repeat returns the first sale, with its licenses in their state after the
+// sale.
+func (r *Store) Purchase(ctx context.Context, by audit.Actor, p Purchase) (Sale, error) {
 	return r.Sell(ctx, Order{Purchase: p, By: by})
 }
 
-// Sell is Purchase for an order. It is sold in one set with those of the partner that
-// come at the same time; see Gatherer.
-func (r *Registry) Sell(ctx context.Context, o Order) (Sale, error) {
+// Sell does the same as Purchase, for an order. It joins concurrent orders of the partner in one
+// set; see Gatherer.
+func (r *Store) Sell(ctx context.Context, o Order) (Sale, error) {
 	var sold Result
-	if r.Gather == nil || r.effects != nil || r.tx != nil {
+	if r.Gather == nil || r.way().answersInside() {
 		sold = r.PurchaseAll(ctx, []Order{o})[0]
 	} else {
 		sold = r.Gather.sell(ctx, o, r.PurchaseAll)
@@ -170,13 +190,13 @@ func (r *Registry) Sell(ctx context.Context, o Order) (Sale, error) {
 	return sold.Sale, nil
 }
 
-// PurchaseAll is Purchase for several orders of one partner, in one transaction: the
-// results are those of buying one after the other. An order that is refused is refused
-// alone. There is no other way to sell.
+// PurchaseAll sells several orders of one partner in one transaction. The results are the same as
+// for one after the other. The refusal of an order does not affect the others. There is no other
+// way to sell.
 //
-// Where the transaction fails, and the database is there, each order gets a transaction
-// of its own, so that only the one fails that is the cause.
-func (r *Registry) PurchaseAll(ctx context.Context, list []Order) []Result {
+// If the transaction fails and the database is available, each order gets its own transaction, so
+// that only the cause of the failure fails.
+func (r *Store) PurchaseAll(ctx context.Context, list []Order) []Result {
 	results := make([]Result, len(list))
 	orders := make([]*order, 0, len(list))
 	for i, o := range list {
@@ -184,16 +204,20 @@ func (r *Registry) PurchaseAll(ctx context.Context, list []Order) []Result {
 			results[i].Err = fault.Field("quantity", "must be from 1 to %d.", MaxQuantity)
 			continue
 		}
-		// The hash is made outside the transaction, since writers wait for one another.
+		// Hash outside the transaction, because writers wait for one another.
 		orders = append(orders, &order{Order: o, content: o.content(), result: &results[i]})
 	}
 	if len(orders) == 0 {
 		return results
 	}
 	err := r.sellSet(ctx, orders)
-	alone := err != nil && len(orders) > 1 && r.tx == nil && !sqldb.IsUnavailable(err) && ctx.Err() == nil
-	if alone { // each may succeed, so that nobody else would hear of it
-		r.log().Warn("a set of orders could not be sold; they are sold one by one", "partner_id", orders[0].PartnerID, "orders", len(orders), "err", err)
+	alone := err != nil && len(orders) > 1 && !r.way().spoils() && !sqldb.IsUnavailable(err) && ctx.Err() == nil
+	if alone { // each may succeed, and then the error would appear nowhere else
+		r.log().
+			Warn(
+				"a set of orders could not be sold; they are sold one by one", "partner_id",
+				orders[0].PartnerID, "orders", len(orders), "err", err,
+			)
 	}
 	for _, o := range orders {
 		if alone {
@@ -206,7 +230,7 @@ func (r *Registry) PurchaseAll(ctx context.Context, list []Order) []Result {
 	return results
 }
 
-func (r *Registry) log() *slog.Logger {
+func (r *Store) log() *slog.Logger {
 	if r.Log != nil {
 		return r.Log
 	}

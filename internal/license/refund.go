@@ -15,9 +15,9 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// RefundOrder says what is refunded: all of a license (LicenseKey), or one
-// purchase on all its licenses (PurchaseID, or PartnerID and PurchaseExternalID),
-// narrowed to one license by adding LicenseKey.
+// RefundOrder selects the refunded purchases: all of a license (LicenseKey), or one purchase on all
+// its licenses (PurchaseID, or PartnerID and PurchaseExternalID), narrowed to one license by adding
+// LicenseKey.
 type RefundOrder struct {
 	LicenseKey         string
 	PartnerID          int64
@@ -27,10 +27,12 @@ type RefundOrder struct {
 	Reason             string // the operator's note; partners never see it
 	Idempotency        idempotency.Request
 
-	// Reported says that the money has gone back already: an older purchase is refunded
-	// although a newer stands, and what is refunded already is left out. A refund of nothing
-	// has no id.
+	// Reported means that the money has already been returned. An older purchase is refunded even
+	// if a newer one stands, and already refunded ones are left out. A refund of nothing has no id.
 	Reported bool
+
+	// FreeOnly refunds only the open links of the license that cost nothing.
+	FreeOnly bool
 }
 
 // Refund is a refund with the licenses it concerns.
@@ -50,10 +52,15 @@ func scanRefund(r *sqldb.Row, f *Refund) error {
 	return r.Scan(&f.ID, &f.PartnerID, &f.ExternalID, &f.Reason, &f.CreatedAt, &f.ReversedAt)
 }
 
-// Refund refunds all purchases that the order names, or none. Each license whose
-// status or tier changes gets one event. A repeat returns the first refund, with its
-// licenses as the refund left them. The functions in then run in the same transaction.
-func (r *Registry) Refund(ctx context.Context, by audit.Actor, o RefundOrder, then ...func(*sqldb.Tx, Refund) error) (Refund, error) {
+// Refund refunds all purchases that the order names, or none. Each license whose status or tier
+// changes gets one event. A repeat returns the first refund, with its licenses in their state after
+// it. The functions in then run in the same transaction.
+func (r *Store) Refund(
+	ctx context.Context,
+	by audit.Actor,
+	o RefundOrder,
+	then ...func(*sqldb.Tx, Refund) error,
+) (Refund, error) {
 	o, err := r.resolved(ctx, o)
 	if err != nil {
 		return Refund{}, err
@@ -85,7 +92,7 @@ func (r *Registry) Refund(ctx context.Context, by audit.Actor, o RefundOrder, th
 	return f, nil
 }
 
-func (r *Registry) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o RefundOrder) (Refund, error) {
+func (r *Store) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o RefundOrder) (Refund, error) {
 	external := externalRequest("refund", o.PartnerID, o.ExternalID, o.content())
 	pending := queueTx(tx, o.PartnerID, 0)
 	lookup := idempotency.QueueLookup(tx, external)
@@ -111,18 +118,27 @@ func (r *Registry) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o R
 		return Refund{}, err
 	}
 	f := Refund{PartnerID: o.PartnerID, ExternalID: o.ExternalID, Reason: o.Reason, CreatedAt: t.now}
-	f.ID, err = sqldb.One(ctx, tx, sqldb.Value[int64], `INSERT INTO refunds (partner_id, external_id, reason, created_at, reversed_at)
-		VALUES ($1, $2, $3, $4, 0) RETURNING id`, f.PartnerID, f.ExternalID, f.Reason, f.CreatedAt)
+	f.ID, err = sqldb.One(
+		ctx,
+		tx,
+		sqldb.Value[int64],
+		`INSERT INTO refunds (partner_id, external_id, reason, created_at, reversed_at)
+		VALUES ($1, $2, $3, $4, 0) RETURNING id`,
+		f.PartnerID,
+		f.ExternalID,
+		f.Reason,
+		f.CreatedAt,
+	)
 	if err != nil {
 		return Refund{}, fmt.Errorf("write the refund: %w", err)
 	}
 	for _, s := range targets {
-		if err := t.close(s, f.ID, purchaseID, o.Reported); err != nil {
+		if err := t.close(s, f.ID, purchaseID, o); err != nil {
 			return Refund{}, err
 		}
 		f.Licenses = append(f.Licenses, s.License)
 	}
-	t.ledger.Save(tx)
+	t.counters.Save(tx)
 	t.recordRefund(f)
 	if err := t.tell(ctx); err != nil {
 		return Refund{}, err
@@ -132,9 +148,8 @@ func (r *Registry) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o R
 
 func refundSubject(id int64) string { return "refund:" + strconv.FormatInt(id, 10) }
 
-// recordRefund writes the audit entry of the refund itself; each license has its
-// own. The entry has no reason: entries are never deleted, and a reason may be
-// about a person.
+// recordRefund writes the audit entry of the refund itself; each license has its own. The entry has
+// no reason: entries are never deleted, and a reason may be about a person.
 func (t *partnerTx) recordRefund(f Refund) {
 	keys := make([]string, len(f.Licenses))
 	for i, l := range f.Licenses {
@@ -145,8 +160,8 @@ func (t *partnerTx) recordRefund(f Refund) {
 	})
 }
 
-// refundTargets returns the licenses of an order, read under the partner's lock,
-// and the purchase whose links are to be closed; 0 stands for all open links.
+// refundTargets returns the licenses of an order, read under the partner's lock, and the purchase
+// to close links of; 0 means all open links.
 func (t *partnerTx) refundTargets(ctx context.Context, o RefundOrder) ([]*state, int64, error) {
 	if o.PurchaseExternalID == "" && o.PurchaseID == 0 {
 		l, err := sqldb.One(ctx, t.tx, scan, `SELECT `+columns+` FROM licenses WHERE license_key = $1`, o.LicenseKey)
@@ -170,18 +185,25 @@ func (t *partnerTx) refundTargets(ctx context.Context, o RefundOrder) ([]*state,
 	return states, saleID, err
 }
 
-// refundSale is the purchase that an order names by its id or its external id. The
-// external id of a purchase and that of a plan change may be the same.
+// refundSale returns the purchase that an order names by its id or its external id. A purchase and
+// a plan change may have the same external id.
 func (t *partnerTx) refundSale(ctx context.Context, o RefundOrder) (int64, error) {
-	named, field := `partner_id = $1 AND external_id = $2 AND external_id <> ''`, "purchase_external_id"
+	named := `partner_id = $1 AND external_id = $2 AND external_id <> ''`
+	field := "purchase_external_id"
 	args := []any{o.PartnerID, o.PurchaseExternalID, o.LicenseKey}
 	if o.PurchaseID != 0 {
-		named, field = `partner_id = $1 AND id = $2`, "purchase_id"
+		named = `partner_id = $1 AND id = $2`
+		field = "purchase_id"
 		args[1] = o.PurchaseID
 	}
-	ids, err := sqldb.All(ctx, t.tx, sqldb.Value[int64], `SELECT id FROM purchases AS p WHERE `+named+` AND ($3 = '' OR EXISTS (
+	ids, err := sqldb.All(
+		ctx,
+		t.tx,
+		sqldb.Value[int64],
+		`SELECT id FROM purchases AS p WHERE `+named+` AND ($3 = '' OR EXISTS (
 			SELECT 1 FROM purchase_links AS k JOIN licenses AS l ON l.id = k.license_id
-			WHERE k.purchase_id = p.id AND l.license_key = $3))`, args...)
+			WHERE k.purchase_id = p.id AND l.license_key = $3))`,
+		args...)
 	if err != nil {
 		return 0, fmt.Errorf("find the purchase to refund: %w", err)
 	}
@@ -192,56 +214,90 @@ func (t *partnerTx) refundSale(ctx context.Context, o RefundOrder) (int64, error
 		return 0, fault.New(fault.Missing, CodeUnknownPurchase,
 			"This partner has no such purchase. Check %s, and license_key if there is one.", field).On(field)
 	default:
-		return 0, fault.New(fault.Conflict, codeAmbiguousPurchase,
-			"A purchase and a plan change both have this external_id. Add license_key to say which license is meant, or refund by license_key alone.").On(field)
+		return 0, fault.New(
+			fault.Conflict,
+			codeAmbiguousPurchase,
+			"A purchase and a plan change both have this external_id. Add license_key to say which license is "+
+				"meant, or refund by license_key alone.",
+		).On(field)
 	}
 }
 
-// open reports whether the license has an open link of a purchase; 0 stands for any.
+// open reports whether the license has an open link of a purchase; 0 means any.
 func (s *state) open(purchaseID int64) bool {
 	return slices.ContainsFunc(s.chain, func(k link) bool {
 		return k.refundID == 0 && (purchaseID == 0 || k.purchaseID == purchaseID)
 	})
 }
 
-// close refunds a license's link of one purchase, or all its open links when
-// purchaseID is 0. What is reported is not refused because of a newer link.
-func (t *partnerTx) close(s *state, refundID, purchaseID int64, reported bool) error {
+// close refunds a license's link of one purchase, or all its open links if purchaseID is 0. A newer
+// link does not block a reported refund.
+func (t *partnerTx) close(s *state, refundID, purchaseID int64, o RefundOrder) error {
 	closed := false
 	for i := range s.chain {
 		k := &s.chain[i]
-		if k.refundID != 0 || purchaseID != 0 && k.purchaseID != purchaseID {
+		if k.refundID != 0 || purchaseID != 0 && k.purchaseID != purchaseID || o.FreeOnly && k.amount != 0 {
 			continue
 		}
-		if purchaseID != 0 && !reported && laterOpen(s.chain, i) {
-			return fault.New(fault.Conflict, codeLaterPurchaseExists,
-				"A later plan change of license %s is not refunded. Refund that first, or the whole license by license_key.", s.Key)
+		if purchaseID != 0 && !o.Reported && laterOpen(s.chain, i) {
+			return fault.New(
+				fault.Conflict,
+				codeLaterPurchaseExists,
+				"A later plan change of license %s is not refunded. Refund that first, or the whole license by "+
+					"license_key.",
+				s.Key,
+			)
 		}
-		k.refundID, closed = refundID, true
-		t.tx.Queue(`INSERT INTO refund_items (refund_id, license_id, seq, owner_id) VALUES ($1, $2, $3, $4)`, refundID, s.ID, k.seq, s.OwnerID)
+		k.refundID = refundID
+		closed = true
+		t.tx.Queue(
+			`INSERT INTO refund_items (refund_id, license_id, seq, owner_id) VALUES ($1, $2, $3, $4)`,
+			refundID,
+			s.ID,
+			k.seq,
+			s.OwnerID,
+		)
 	}
 	if !closed {
-		return fault.New(fault.Conflict, codeAlreadyRefunded,
-			"This purchase of license %s was refunded before. To refund other licenses of the purchase, name each by license_key.", s.Key)
+		return fault.New(
+			fault.Conflict,
+			codeAlreadyRefunded,
+			"This purchase of license %s was refunded before. To refund other licenses of the purchase, name each "+
+				"by license_key.",
+			s.Key,
+		)
+	}
+	if o.FreeOnly {
+		dealtWith(t.tx, s.ID)
 	}
 	t.writeChange(s, "license.refund", event.Refunded)
 	return nil
 }
 
-// ReverseRefund reopens the links that a refund closed. Held and released stay as
-// they are. A reversed refund stays reversed.
-func (r *Registry) ReverseRefund(ctx context.Context, by audit.Actor, id int64) (Refund, error) {
+// ReverseRefund reopens the links that a refund closed. Held and released stay unchanged. Reversing
+// again changes nothing.
+func (r *Store) ReverseRefund(ctx context.Context, by audit.Actor, id int64) (Refund, error) {
 	return r.reverse(ctx, by, id, nil)
 }
 
-// ReverseNew is ReverseRefund for a refund that stands: one that was reversed, is refused.
-// then runs in the same transaction, with the refund.
-func (r *Registry) ReverseNew(ctx context.Context, by audit.Actor, id int64, then func(*sqldb.Tx, Refund) error) (Refund, error) {
+// ReverseNew does the same as ReverseRefund, but refuses a refund that was already reversed. then
+// runs in the same transaction, with the refund.
+func (r *Store) ReverseNew(
+	ctx context.Context,
+	by audit.Actor,
+	id int64,
+	then func(*sqldb.Tx, Refund) error,
+) (Refund, error) {
 	return r.reverse(ctx, by, id, then)
 }
 
-// reverse is both of them: without then, a refund that was reversed stays as it is.
-func (r *Registry) reverse(ctx context.Context, by audit.Actor, id int64, then func(*sqldb.Tx, Refund) error) (Refund, error) {
+// reverse implements both: without then, an already reversed refund stays unchanged.
+func (r *Store) reverse(
+	ctx context.Context,
+	by audit.Actor,
+	id int64,
+	then func(*sqldb.Tx, Refund) error,
+) (Refund, error) {
 	f, err := sqldb.One(ctx, r.reader(), scanRefund, `SELECT `+refundColumns+` FROM refunds WHERE id = $1`, id)
 	if errors.Is(err, sqldb.ErrNone) {
 		return Refund{}, errUnknownRefund(id)
@@ -278,28 +334,30 @@ func (r *Registry) reverse(ctx context.Context, by audit.Actor, id int64, then f
 	return f, err
 }
 
-// StandingRefunds returns the refunds that concern licenses and were not reversed, oldest
-// first, without their licenses. A refund of several of the licenses is one.
-func (r *Registry) StandingRefunds(ctx context.Context, licenseIDs []int64) ([]Refund, error) {
+// StandingRefunds returns the refunds of licenses that were not reversed, oldest first, without
+// their licenses. A refund of several of the licenses is listed once.
+func (r *Store) StandingRefunds(ctx context.Context, licenseIDs []int64) ([]Refund, error) {
 	list, err := sqldb.All(ctx, r.DB, scanRefund, `SELECT `+refundColumns+` FROM refunds
-		WHERE id IN (SELECT refund_id FROM refund_items WHERE license_id = ANY($1)) AND reversed_at = 0 ORDER BY id`, licenseIDs)
+		WHERE id IN (SELECT refund_id FROM refund_items WHERE license_id = ANY($1)) AND reversed_at = 0
+		ORDER BY id`, licenseIDs)
 	if err != nil {
 		return nil, fmt.Errorf("find the refunds of licenses: %w", err)
 	}
 	return list, nil
 }
 
-// StandingRefundsOfSales is the same for purchases and plan changes.
-func (r *Registry) StandingRefundsOfSales(ctx context.Context, saleIDs []int64) ([]Refund, error) {
+// StandingRefundsOfSales does the same for purchases and plan changes.
+func (r *Store) StandingRefundsOfSales(ctx context.Context, saleIDs []int64) ([]Refund, error) {
 	list, err := sqldb.All(ctx, r.DB, scanRefund, `SELECT `+refundColumns+` FROM refunds
-		WHERE id IN (SELECT refund_id FROM purchase_links WHERE purchase_id = ANY($1) AND refund_id <> 0) AND reversed_at = 0 ORDER BY id`, saleIDs)
+		WHERE id IN (SELECT refund_id FROM purchase_links WHERE purchase_id = ANY($1) AND refund_id <> 0)
+		AND reversed_at = 0 ORDER BY id`, saleIDs)
 	if err != nil {
 		return nil, fmt.Errorf("find the refunds of purchases: %w", err)
 	}
 	return list, nil
 }
 
-// refundedLicenses returns the licenses of a refund as they are now.
+// refundedLicenses returns the licenses of a refund in their current state.
 func refundedLicenses(ctx context.Context, tx *sqldb.Tx, refundID int64) ([]License, error) {
 	list, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM licenses
 		WHERE id IN (SELECT license_id FROM refund_items WHERE refund_id = $1) ORDER BY ord`, refundID)
@@ -317,7 +375,6 @@ func (t *partnerTx) reopen(ctx context.Context, f *Refund, list []License) error
 	if err != nil {
 		return err
 	}
-	f.Licenses = nil
 	for _, s := range states {
 		for i := range s.chain {
 			if s.chain[i].refundID == f.ID {
@@ -329,12 +386,12 @@ func (t *partnerTx) reopen(ctx context.Context, f *Refund, list []License) error
 	}
 	f.ReversedAt = t.now
 	t.tx.Queue(`UPDATE refunds SET reversed_at = $2 WHERE id = $1`, f.ID, t.now)
-	t.ledger.Save(t.tx)
+	t.counters.Save(t.tx)
 	return t.tell(ctx)
 }
 
-// eraseReasons removes the reasons of the refunds of licenses that a user owned then:
-// they may be about that person.
+// eraseReasons removes the reasons of refunds of licenses that a user owned at the time: they may
+// be about that person.
 func eraseReasons(tx *sqldb.Tx, userID int64) {
 	tx.Queue(`UPDATE refunds SET reason = '' WHERE reason <> ''
 		AND id IN (SELECT refund_id FROM refund_items WHERE owner_id = $1 AND owner_id <> 0)`, userID)

@@ -7,16 +7,16 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Named is what an order of a refund names.
+// Named has the purchases that a refund order names.
 type Named struct {
 	PartnerID  int64
-	LicenseKey string  // of the license that is refunded as a whole; "" where a purchase is named
+	LicenseKey string  // of a license that is refunded as a whole; "" if a purchase is named
 	Sales      []int64 // purchases and plan changes, oldest first
-	Open       []int64 // those of them that are not refunded
+	Open       []int64 // those that are not refunded
 }
 
-// Named returns what an order of a refund names, and refuses one that names nothing.
-func (r *Registry) Named(ctx context.Context, o RefundOrder) (Named, error) {
+// Named returns the purchases that a refund order names, and refuses an order that names none.
+func (r *Store) Named(ctx context.Context, o RefundOrder) (Named, error) {
 	o, err := r.resolved(ctx, o)
 	if err != nil {
 		return Named{}, err
@@ -27,19 +27,31 @@ func (r *Registry) Named(ctx context.Context, o RefundOrder) (Named, error) {
 		open bool
 	}
 	err = r.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		where, arg := `license_id = (SELECT id FROM licenses WHERE license_key = $1)`, any(o.LicenseKey)
+		where := `license_id = (SELECT id FROM licenses WHERE license_key = $1)`
+		arg := any(o.LicenseKey)
 		if o.PurchaseExternalID != "" || o.PurchaseID != 0 {
 			id, err := (&partnerTx{tx: tx}).refundSale(ctx, o)
 			if err != nil {
 				return err
 			}
-			where, arg = `purchase_id = $1`, id
+			where = `purchase_id = $1`
+			arg = id
 		} else {
 			n.LicenseKey = o.LicenseKey
 		}
-		rows, err := sqldb.All(ctx, tx, func(r *sqldb.Row, v *row) error { return r.Scan(&v.sale, &v.open) },
-			`SELECT purchase_id, min(refund_id) = 0 FROM purchase_links WHERE `+where+` GROUP BY purchase_id ORDER BY purchase_id`, arg)
-		n.Sales, n.Open = nil, nil
+		if o.FreeOnly {
+			where += ` AND amount = 0`
+		}
+		rows, err := sqldb.All(
+			ctx,
+			tx,
+			func(r *sqldb.Row, v *row) error { return r.Scan(&v.sale, &v.open) },
+			`SELECT purchase_id, min(refund_id) = 0 FROM purchase_links
+				WHERE `+where+` GROUP BY purchase_id ORDER BY purchase_id`,
+			arg,
+		)
+		n.Sales = nil
+		n.Open = nil
 		for _, v := range rows {
 			n.Sales = append(n.Sales, v.sale)
 			if v.open {
@@ -54,8 +66,8 @@ func (r *Registry) Named(ctx context.Context, o RefundOrder) (Named, error) {
 	return n, nil
 }
 
-// resolved is the order with the partner of what it names.
-func (r *Registry) resolved(ctx context.Context, o RefundOrder) (RefundOrder, error) {
+// resolved adds the partner to the order.
+func (r *Store) resolved(ctx context.Context, o RefundOrder) (RefundOrder, error) {
 	if o.LicenseKey != "" {
 		l, err := r.ByKey(ctx, o.LicenseKey)
 		if err != nil {

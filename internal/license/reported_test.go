@@ -10,8 +10,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// TestHoldsHaveCauses: a license is held while one cause stands, the operator's own hold
-// and that of a dispute end apart, and each shows its reason.
+// TestHoldsHaveCauses checks that a license is held while it has a cause. The holds of the operator
+// and of a dispute end separately, and each shows its reason.
 func TestHoldsHaveCauses(t *testing.T) {
 	h, ctx := newHarness(t), t.Context()
 	l := h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1})[0]
@@ -38,10 +38,17 @@ func TestHoldsHaveCauses(t *testing.T) {
 	do("the second ends", "", 0, 3, func() error { return h.licenses.LiftFor(ctx, tester, l, second) })
 	do("it ends again", "", 0, 3, func() error { return h.licenses.LiftFor(ctx, tester, l, second) })
 	do("nothing to lift", "", 0, 3, lift)
+	strictly := func() error { _, err := h.licenses.LiftHold(ctx, tester, l.Key); return err }
+	do("nothing to lift, strictly", "license_not_held", 0, 3, strictly)
+	do("the operator holds it again", "", license.HoldOther, 4, hold)
+	do("the operator lifts that, strictly", "", 0, 5, strictly)
+	dispute := func() error { return h.licenses.HoldFor(ctx, tester, l, first) }
+	do("a dispute again", "", license.HoldChargeback, 6, dispute)
+	do("the operator cannot lift that, strictly", license.CodeLicenseHeld, license.HoldChargeback, 6, strictly)
 }
 
-// TestReportedRefund: a refund that was made is never refused: an older link closes alone
-// although a newer stands, and what is refunded already is left out.
+// TestReportedRefund checks that a reported refund is never refused. An older link closes alone
+// although a newer one stands, and already refunded ones are left out.
 func TestReportedRefund(t *testing.T) {
 	h, ctx := newHarness(t), t.Context()
 	partnerID := h.partner()
@@ -74,8 +81,24 @@ func TestReportedRefund(t *testing.T) {
 	}
 }
 
-// TestPaidOrder: what was paid is sold although the plan was removed and the partner
-// paused, to a buyer who is known by id; not to one who was erased.
+// TestRefundWithoutEffectIsAudited checks that a refund of an older link has an audit entry, although
+// the license stays as it was.
+func TestRefundWithoutEffectIsAudited(t *testing.T) {
+	h := newHarness(t)
+	s := &script{harness: h, l: h.buy(license.Purchase{PartnerID: h.partner(), Tier: 1, ExternalID: "base"})[0]}
+	s.steps(t, []string{"plan 1 again"})
+	before := h.license(s.l.Key)
+	s.steps(t, []string{"reported base"})
+	if after := h.license(s.l.Key); after != before {
+		t.Errorf("the license became %+v, was %+v", after, before)
+	}
+	if n := h.count(`SELECT count(*) FROM audit_entries WHERE action = 'license.refund'`); n != 1 {
+		t.Errorf("%d audit entries of the refund", n)
+	}
+}
+
+// TestPaidOrder checks that a paid order is sold although the plan was removed and the partner
+// paused, to a buyer named by id; but not to an erased one.
 func TestPaidOrder(t *testing.T) {
 	h, ctx := newHarness(t), t.Context()
 	partnerID, ann := h.partner(), h.user("ann")
@@ -116,7 +139,7 @@ func TestPaidOrder(t *testing.T) {
 	}
 }
 
-// TestWithin: acts within a transaction are made and undone with it.
+// TestWithin checks that acts within a transaction are committed and rolled back with it.
 func TestWithin(t *testing.T) {
 	h, ctx := newHarness(t), t.Context()
 	partnerID, ann := h.partner(), h.user("ann")

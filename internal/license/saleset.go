@@ -27,8 +27,8 @@ type order struct {
 	repeats int64 // the purchase that it repeats; 0: none
 }
 
-// refuse makes err the answer of the order, or returns it if it is none: then it
-// concerns the whole transaction.
+// refuse makes a fault the result of the order. Any other error is returned: it concerns the whole
+// transaction.
 func (o *order) refuse(err error) error {
 	if fault.Of(err) == nil {
 		return err
@@ -37,8 +37,8 @@ func (o *order) refuse(err error) error {
 	return nil
 }
 
-// names are the external id and the idempotency key of the order: an order with one of
-// them in common may be a repeat.
+// names returns the external id and the idempotency key of the order. Orders that share one may be
+// repeats.
 func (o *order) names() []string {
 	var names []string
 	if o.ExternalID != "" {
@@ -50,7 +50,7 @@ func (o *order) names() []string {
 	return names
 }
 
-// buyerNames are the names of the buyer: two orders with one in common may be for the same.
+// buyerNames returns the keys of the buyer. Orders that share one may be for the same buyer.
 func (o *order) buyerNames() []string {
 	if o.Buyer == nil {
 		return nil
@@ -62,28 +62,28 @@ func (o *order) buyerNames() []string {
 	return names
 }
 
-// saleSet sells orders of one partner in one transaction. What must be known is read in
-// one round trip, then the orders are decided in memory, and what follows is written in
-// one round trip, with one statement for each table. New buyers take one more between.
+// saleSet sells orders of one partner in one transaction. It reads all data in one round trip and
+// decides the orders in memory. It writes the results in one round trip, with one statement per
+// table. New buyers take one more in between.
 type saleSet struct {
-	*partnerTx       // of a partner that exists
-	refusal    error // of every new sale: there is no such partner
-	paused     error // of every new sale that is not paid
+	*partnerTx       // of an existing partner
+	refusal    error // of every new sale: the partner does not exist
+	paused     error // refusal of every new unpaid sale
 	orders     []*order
 	tokens     *account.TokenCheck
 	once       *idempotency.Lookups
 	buyers     *account.Finder
-	accounts   *sqldb.Result[int64] // of buyers by id who are not erased; nil: there are none
+	accounts   *sqldb.Result[int64] // of buyers named by id, without erased ones; nil: no order names one
 	present    map[int64]bool
-	saleIDs    []int64         // not used yet
-	licenseIDs []int64         // likewise
-	known      map[string]Sale // by external id: those that were there, and those made here
+	saleIDs    []int64         // unused
+	licenseIDs []int64         // unused
+	known      map[string]Sale // existing and new sales, by external id
 	made       []Sale
 	drafts     []event.Draft
 }
 
 // sellSet sells the orders and sets their results. After an error nothing is sold.
-func (r *Registry) sellSet(ctx context.Context, orders []*order) (err error) {
+func (r *Store) sellSet(ctx context.Context, orders []*order) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // the others of the set wait for their results
 			err = fmt.Errorf("panic in a sale: %v\n\n%s", p, debug.Stack())
@@ -93,7 +93,7 @@ func (r *Registry) sellSet(ctx context.Context, orders []*order) (err error) {
 	var repeated repeatedSales
 	err = r.write(ctx, func(tx *sqldb.Tx) error {
 		for _, o := range orders {
-			*o.result, o.repeats = Result{}, 0 // it may be run again
+			*o.result, o.repeats = Result{}, 0 // the transaction may run again
 		}
 		var err error
 		if s, err = r.readSet(ctx, tx, orders); err != nil {
@@ -110,20 +110,20 @@ func (r *Registry) sellSet(ctx context.Context, orders []*order) (err error) {
 			return err
 		}
 		repeated = s.queueRepeated()
-		if r.effects != nil || r.tx != nil { // a preview has no commit, and another's comes later
+		if r.way().answersInside() {
 			return s.answer(ctx, repeated)
 		}
 		return nil
 	})
-	if err != nil || r.effects != nil || r.tx != nil {
+	if err != nil || r.way().answersInside() {
 		return err
 	}
 	return s.answer(ctx, repeated)
 }
 
-// readSet reads all that must be known about the orders. The lock of the partner's ledger
-// comes first: what follows sees all that the holder before committed.
-func (r *Registry) readSet(ctx context.Context, tx *sqldb.Tx, orders []*order) (*saleSet, error) {
+// readSet reads all data about the orders. The lock of the partner's counters comes first, so that
+// the other queries see everything that the previous holder committed.
+func (r *Store) readSet(ctx context.Context, tx *sqldb.Tx, orders []*order) (*saleSet, error) {
 	s := &saleSet{orders: orders, known: map[string]Sale{}}
 	partnerID, licenses := orders[0].PartnerID, 0
 	lowest, highest := orders[0].Tier, orders[0].Tier
@@ -149,9 +149,10 @@ func (r *Registry) readSet(ctx context.Context, tx *sqldb.Tx, orders []*order) (
 	pending := queueSaleTx(tx, partnerID, licenses, lowest, highest)
 	s.tokens = account.QueueTokenCheck(tx, tokens, r.Now())
 	s.once = idempotency.QueueLookups(tx, requests...)
-	// By external id: PostgreSQL might look through all purchases of a partner who is new.
+	// By external id: PostgreSQL might read all purchases of a new partner.
 	earlier := sqldb.QueueQuery(tx, scanSale, `SELECT `+saleColumns+` FROM purchases
-		WHERE partner_id + 0 = $1 AND kind = $2 AND external_id = ANY($3) AND external_id <> ''`, partnerID, int(NewLicense), externals)
+		WHERE partner_id + 0 = $1 AND kind = $2 AND external_id = ANY($3) AND external_id <> ''`, partnerID,
+		int(NewLicense), externals)
 	saleIDs := sqldb.NextIDs(tx, "purchase_ids", len(orders))
 	licenseIDs := sqldb.NextIDs(tx, "license_ids", licenses)
 	s.buyers = account.QueueFinder(tx, persons...)
@@ -177,7 +178,7 @@ func (r *Registry) readSet(ctx context.Context, tx *sqldb.Tx, orders []*order) (
 	if s.licenseIDs, err = licenseIDs.All(ctx); err != nil {
 		return nil, fmt.Errorf("allocate license ids: %w", err)
 	}
-	if s.paused = s.ledger.CheckNotPaused(ctx, tx); s.paused != nil && fault.Of(s.paused) == nil {
+	if s.paused = s.counters.CheckNotPaused(ctx, tx); s.paused != nil && fault.Of(s.paused) == nil {
 		return nil, s.paused
 	}
 	return s, s.knowBuyers(ctx)
@@ -196,7 +197,7 @@ func (s *saleSet) queueBuyers(tx *sqldb.Tx) {
 	}
 }
 
-// knowBuyers reads which of the buyers that orders name by id are there.
+// knowBuyers reads which of the buyers named by id exist.
 func (s *saleSet) knowBuyers(ctx context.Context) error {
 	if s.accounts == nil {
 		return nil
@@ -212,17 +213,21 @@ func (s *saleSet) knowBuyers(ctx context.Context) error {
 	return nil
 }
 
-// decide decides open orders in their order. It returns those that must wait: what may
-// repeat an order that it sells, since only the outcome decides that, and what has a name
-// in common with one that waits.
+// decide decides open orders in sequence. It returns those that must wait as rest: orders that may
+// repeat one that it sells, because only the outcome decides that, and orders that share a name
+// with a waiting one. Behind a waiting order, limited orders also wait, and every order waits
+// behind those: a person may have several names.
 func (s *saleSet) decide(ctx context.Context, open []*order) (rest []*order, err error) {
 	var selling []*order
 	var persons []account.Person
 	taken := map[string]bool{}
+	limited := false // a waiting order is limited
 	for _, o := range open {
 		names, isTaken := o.names(), func(name string) bool { return taken[name] }
-		if slices.ContainsFunc(names, isTaken) || len(rest) > 0 && slices.ContainsFunc(o.buyerNames(), isTaken) {
+		behind := len(rest) > 0 && (limited || o.limited() || slices.ContainsFunc(o.buyerNames(), isTaken))
+		if behind || slices.ContainsFunc(names, isTaken) {
 			rest, names = append(rest, o), append(names, o.buyerNames()...)
+			limited = limited || o.limited()
 		} else if sells, err := s.check(ctx, o); err != nil {
 			return nil, err
 		} else if sells {
@@ -243,22 +248,11 @@ func (s *saleSet) decide(ctx context.Context, open []*order) (rest []*order, err
 	if err != nil {
 		return nil, err
 	}
-	for _, o := range selling {
-		var buyer account.Found
-		if o.Buyer != nil {
-			buyer, buyers = buyers[0], buyers[1:]
-		}
-		if buyer.Err != nil {
-			o.result.Err = buyer.Err
-		} else if err := s.sell(o, cmp.Or(o.BuyerID, buyer.User.ID)); err != nil {
-			return nil, err
-		}
-	}
-	return rest, nil
+	return rest, s.sellWithin(ctx, selling, buyers)
 }
 
-// check reports whether an order is to be sold. One that is not has its refusal, or the
-// purchase that it repeats.
+// check reports whether an order is to be sold. Otherwise it sets the refusal or the purchase that
+// the order repeats.
 func (s *saleSet) check(ctx context.Context, o *order) (sells bool, err error) {
 	if o.Confirm {
 		if err := s.tokens.Check(ctx, o.By.ID); err != nil {
@@ -288,7 +282,7 @@ func (s *saleSet) check(ctx context.Context, o *order) (sells bool, err error) {
 	return true, nil
 }
 
-// refuses returns why an order that was not made before is not sold.
+// refuses returns the reason not to sell a new order.
 func (s *saleSet) refuses(o *order) error {
 	switch {
 	case s.refusal != nil:
@@ -309,15 +303,18 @@ func (s *saleSet) refuses(o *order) error {
 // sell makes the purchase and its licenses in memory.
 func (s *saleSet) sell(o *order, buyerID int64) error {
 	sale := Sale{
-		ID: s.saleIDs[0], PartnerID: o.PartnerID, Kind: NewLicense, ExternalID: o.ExternalID, Tier: o.Tier, Quantity: o.Quantity,
-		AmountCents: o.AmountCents, Currency: o.Currency, UserID: buyerID, Shop: o.Shop, CreatedAt: s.now, content: o.content,
+		ID: s.saleIDs[0], PartnerID: o.PartnerID, Kind: NewLicense, ExternalID: o.ExternalID, Tier: o.Tier,
+		Quantity:    o.Quantity,
+		AmountCents: o.AmountCents, Currency: o.Currency, UserID: buyerID, Shop: o.Shop, CreatedAt: s.now,
+		content: o.content,
 	}
 	s.saleIDs = s.saleIDs[1:]
 	for _, id := range s.licenseIDs[:o.Quantity] {
-		s.ledger.Licenses++
+		s.counters.Licenses++
 		l := License{
-			ID: id, PartnerID: sale.PartnerID, Ord: s.ledger.Licenses, Key: secret.TimeUUID(s.now), RedemptionID: secret.UUID(),
-			Status: event.Inactive, Tier: sale.Tier, OwnerID: sale.UserID,
+			ID: id, PartnerID: sale.PartnerID, Ord: s.counters.Licenses, Key: secret.TimeUUID(s.now),
+			RedemptionID: secret.UUID(),
+			Status:       event.Inactive, Tier: sale.Tier, OwnerID: sale.UserID,
 			CreatedAt: s.now, UpdatedAt: s.now, eventAt: event.Millis(s.now),
 		}
 		sale.Licenses = append(sale.Licenses, l)
@@ -332,7 +329,7 @@ func (s *saleSet) sell(o *order, buyerID int64) error {
 	return s.once.Add(o.Idempotency, outcome{PurchaseID: sale.ID}, s.now)
 }
 
-// save queues all that was made.
+// save queues the rows of all new sales.
 func (s *saleSet) save() {
 	s.once.Store()
 	if len(s.made) == 0 {
@@ -345,23 +342,23 @@ func (s *saleSet) save() {
 	for _, sale := range s.made {
 		for _, l := range sale.Licenses {
 			licenses = append(licenses, l)
-			links = append(links, []any{l.ID, 1, sale.ID, sale.Tier, 0})
+			links = append(links, newLink(1, sale, 0).row(l.ID))
 			blocks[paging.BlockOf(l.Ord)]++
 		}
 	}
 	insertLicenses(s.tx, licenses)
-	s.tx.Insert("purchase_links", []string{"license_id", "seq", "purchase_id", "tier", "refund_id"}, links)
+	s.tx.Insert("purchase_links", linkColumns, links)
 	for block, n := range blocks {
 		s.count(event.Inactive, block, n)
 	}
 	s.saleNews()
 	s.log.Append(s.tx, s.drafts...)
-	s.ledger.Save(s.tx)
+	s.counters.Save(s.tx)
 	audit.RecordAll(s.tx, s.now, s.acts())
 }
 
-// record records the payments of sales, also of those that are repeated.
-func (r *Registry) record(tx *sqldb.Tx, orders []*order) {
+// record records the payments of sales, including repeated ones.
+func (r *Store) record(tx *sqldb.Tx, orders []*order) {
 	var list []*Payment
 	for _, o := range orders {
 		if id := cmp.Or(o.result.Sale.ID, o.repeats); o.Payment != nil && id != 0 {
@@ -374,7 +371,7 @@ func (r *Registry) record(tx *sqldb.Tx, orders []*order) {
 	}
 }
 
-// acts are the audit entries of the sales.
+// acts returns the audit entries of the sales.
 func (s *saleSet) acts() []audit.Act {
 	var acts []audit.Act
 	for _, o := range s.orders {
@@ -387,9 +384,12 @@ func (s *saleSet) acts() []audit.Act {
 			keys[i] = l.Key
 		}
 		acts = append(acts, audit.Act{
-			By: o.By, Action: "purchase.create", Subject: "purchase:" + strconv.FormatInt(sale.ID, 10), After: audit.Facts{
-				"partner_id": sale.PartnerID, "tier": sale.Tier, "quantity": sale.Quantity, "amount_cents": sale.AmountCents,
-				"currency": sale.Currency, "external_id": sale.ExternalID, "user_id": sale.UserID, "license_keys": keys,
+			By: o.By, Action: "purchase.create", Subject: "purchase:" + strconv.FormatInt(sale.ID, 10),
+			After: audit.Facts{
+				"partner_id": sale.PartnerID, "tier": sale.Tier, "quantity": sale.Quantity,
+				"amount_cents": sale.AmountCents,
+				"currency":     sale.Currency, "external_id": sale.ExternalID, "user_id": sale.UserID,
+				"license_keys": keys,
 			},
 		})
 	}

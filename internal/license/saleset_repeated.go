@@ -8,8 +8,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// repeatedSales is what is read of the purchases that orders of a set repeat. It comes
-// with the commit, so that it takes no round trip of its own.
+// repeatedSales reads the purchases that orders of a set repeat. The queries run with the commit,
+// so that they take no extra round trip.
 type repeatedSales struct {
 	sales    *sqldb.Result[Sale]
 	licenses *sqldb.Result[soldLicense]
@@ -34,13 +34,13 @@ func (s *saleSet) queueRepeated() (q repeatedSales) {
 	q.licenses = sqldb.QueueQuery(s.tx, func(r *sqldb.Row, l *soldLicense) error {
 		return r.Scan(&l.saleID, &l.ID, &l.PartnerID, &l.Ord, &l.Key, &l.RedemptionID, &l.CreatedAt)
 	}, `SELECT k.purchase_id, l.id, l.partner_id, l.ord, l.license_key, l.redemption_id, l.created_at
-		FROM purchase_links AS k JOIN licenses AS l ON l.id = k.license_id WHERE k.purchase_id = ANY($1) ORDER BY l.ord`, ids)
+		FROM purchase_links AS k JOIN licenses AS l ON l.id = k.license_id WHERE k.purchase_id = ANY($1)
+		ORDER BY l.ord`, ids)
 	return q
 }
 
-// answer gives each repeat the purchase that it repeats, with its licenses as the
-// purchase left them: inactive, of the tier bought and never changed, whatever happened
-// since.
+// answer gives each repeat the purchase that it repeats, with its licenses in their state after the
+// purchase: inactive, of the purchased tier and never changed.
 func (s *saleSet) answer(ctx context.Context, q repeatedSales) error {
 	if q.sales == nil {
 		return nil
@@ -59,7 +59,10 @@ func (s *saleSet) answer(ctx context.Context, q repeatedSales) error {
 	}
 	for _, l := range licenses {
 		sale := sales[l.saleID]
-		l.Status, l.Tier, l.OwnerID, l.UpdatedAt = event.Inactive, sale.Tier, sale.UserID, l.CreatedAt
+		l.Status = event.Inactive
+		l.Tier = sale.Tier
+		l.OwnerID = sale.UserID
+		l.UpdatedAt = l.CreatedAt
 		sale.Licenses = append(sale.Licenses, l.License)
 	}
 	for _, o := range s.orders {

@@ -10,7 +10,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Search is what an operator looks for; what is zero does not narrow.
+// Search is an operator's search; zero fields do not narrow it.
 type Search struct {
 	Key        string
 	OwnerID    int64
@@ -21,8 +21,9 @@ type Search struct {
 
 // Search finds licenses of any partner, newest first unless the page says
 // otherwise, without a total.
-func (r *Registry) Search(ctx context.Context, q Search, p paging.Page) (List, error) {
-	terms, args := []string{`1 = 1`}, []any{p.Limit + 1, p.Offset()}
+func (r *Store) Search(ctx context.Context, q Search, p paging.Page) (List, error) {
+	terms := []string{`1 = 1`}
+	args := []any{p.Limit + 1, p.Offset()}
 	add := func(format string, value any) {
 		args = append(args, value)
 		terms = append(terms, fmt.Sprintf(format, len(args)))
@@ -67,7 +68,7 @@ func (r *Registry) Search(ctx context.Context, q Search, p paging.Page) (List, e
 	return list, nil
 }
 
-// SaleFilter narrows a list of purchases; what is zero does not narrow.
+// SaleFilter narrows a list of purchases; zero fields do not narrow it.
 type SaleFilter struct {
 	PartnerID  int64
 	ExternalID string
@@ -75,8 +76,9 @@ type SaleFilter struct {
 
 // Purchases lists purchases and plan changes, newest first unless the page says
 // otherwise, without their licenses.
-func (r *Registry) Purchases(ctx context.Context, f SaleFilter, p paging.Page) (sales []Sale, more bool, err error) {
-	terms, args := []string{`1 = 1`}, []any{p.Limit + 1, p.Offset()}
+func (r *Store) Purchases(ctx context.Context, f SaleFilter, p paging.Page) (sales []Sale, more bool, err error) {
+	terms := []string{`1 = 1`}
+	args := []any{p.Limit + 1, p.Offset()}
 	if f.PartnerID != 0 {
 		args = append(args, f.PartnerID)
 		terms = append(terms, fmt.Sprintf(`partner_id = $%d`, len(args)))
@@ -89,8 +91,13 @@ func (r *Registry) Purchases(ctx context.Context, f SaleFilter, p paging.Page) (
 	if p.Order == paging.OldestFirst {
 		order = "ASC"
 	}
-	sales, err = sqldb.All(ctx, r.DB, scanSale, `SELECT `+saleColumns+` FROM purchases WHERE `+strings.Join(terms, ` AND `)+`
-		ORDER BY id `+order+` LIMIT $1 OFFSET $2`, args...)
+	sales, err = sqldb.All(
+		ctx,
+		r.DB,
+		scanSale,
+		`SELECT `+saleColumns+` FROM purchases WHERE `+strings.Join(terms, ` AND `)+`
+		ORDER BY id `+order+` LIMIT $1 OFFSET $2`,
+		args...)
 	if err != nil {
 		return nil, false, fmt.Errorf("list purchases: %w", err)
 	}
@@ -101,7 +108,7 @@ func (r *Registry) Purchases(ctx context.Context, f SaleFilter, p paging.Page) (
 }
 
 // Stats counts licenses by status.
-func (r *Registry) Stats(ctx context.Context) (map[event.Status]int64, error) {
+func (r *Store) Stats(ctx context.Context) (map[event.Status]int64, error) {
 	type count struct {
 		status int
 		n      int64
@@ -118,10 +125,11 @@ func (r *Registry) Stats(ctx context.Context) (map[event.Status]int64, error) {
 	return all, nil
 }
 
-const unredeemed = `SELECT partner_id, CAST(sum(n) AS bigint) FROM license_blocks WHERE partner_id = ANY($1) AND status = $2 GROUP BY partner_id`
+const unredeemed = `SELECT partner_id, CAST(sum(n) AS bigint) FROM license_blocks WHERE partner_id = ANY($1)
+	AND status = $2 GROUP BY partner_id`
 
-// Unredeemed counts the licenses of partners that were bought and not redeemed yet, by
-// partner. It reads the counts of blocks.
+// Unredeemed counts the purchased licenses of partners that are not redeemed yet, by partner. It
+// reads the counts of blocks.
 func Unredeemed(ctx context.Context, r sqldb.Reader, partnerIDs []int64) (map[int64]int64, error) {
 	type count struct{ partnerID, n int64 }
 	counts, err := sqldb.All(ctx, r, func(r *sqldb.Row, c *count) error { return r.Scan(&c.partnerID, &c.n) },

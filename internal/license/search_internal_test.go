@@ -7,8 +7,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestUnredeemedPlan: of some partners, only the blocks of their inactive licenses are
-// read: a million licenses of 300 partners have about as many blocks as here.
+// TestUnredeemedPlan checks that only the blocks of the partners' inactive licenses are read: a
+// million licenses of 300 partners have about as many blocks as here.
 func TestUnredeemedPlan(t *testing.T) {
 	db := sqldbtest.Open(t)
 	sqldbtest.Fill(t, db, 3600, `INSERT INTO license_blocks (partner_id, status, block, n) `+sqldbtest.Numbers+

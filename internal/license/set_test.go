@@ -21,23 +21,24 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// side is one of two partners that get the same orders. All names of its orders have its
-// tag in them, so that nobody knows the other's.
+// side is one of two partners that get the same orders. All names in its orders contain its tag, so
+// that the sides share none.
 type side struct {
 	partner int64
 	tag     string
 }
 
-// drawOrder draws an order from so few names that many orders repeat one another, and
-// some are refused. It is made for each side.
+// drawOrder draws an order from few names, so that many orders repeat one another and some are
+// refused. The order is made for each side.
 func drawOrder(rt *rapid.T) func(side) license.Order {
 	pick := func(what string, from ...string) string { return rapid.SampledFrom(from).Draw(rt, what) }
 	external, key, body := pick("external", "", "x1", "x2", "x3"), pick("key", "", "", "k1", "k2"), pick("body", "b1", "b1", "b2")
 	email := pick("email", "", "", "ann", "Ann", "bob", "no address")
 	user := pick("user", "", "", "u1", "u2")
 	tier, quantity := rapid.IntRange(1, 4).Draw(rt, "tier"), rapid.IntRange(0, 3).Draw(rt, "quantity")
+	shop := rapid.Bool().Draw(rt, "shop")
 	return func(s side) license.Order {
-		p := license.Purchase{PartnerID: s.partner, Tier: tier, Quantity: quantity}
+		p := license.Purchase{PartnerID: s.partner, Tier: tier, Quantity: quantity, Shop: shop}
 		if external != "" {
 			p.ExternalID = external + s.tag
 		}
@@ -57,8 +58,8 @@ func drawOrder(rt *rapid.T) func(side) license.Order {
 	}
 }
 
-// resultsText is the results without what differs from side to side: a sale is the first
-// result that has it, a buyer the first who has the id.
+// resultsText returns the results without the differences between sides: a sale is the first result
+// with it, a buyer the first with the id.
 func resultsText(list []license.Result) []string {
 	var sales, users []int64
 	number := func(list *[]int64, id int64) int {
@@ -78,7 +79,7 @@ func resultsText(list []license.Result) []string {
 	return text
 }
 
-// people are the users of a side, without its tag.
+// people returns the users of a side, without its tag.
 func (h *harness) people(s side) []string {
 	h.Helper()
 	list, err := sqldb.All(h.Context(), h.db, func(r *sqldb.Row, line *string) error {
@@ -94,11 +95,15 @@ func (h *harness) people(s side) []string {
 	return list
 }
 
-// Orders in sets come to what the same orders come to one after the other: the same
-// answers, licenses and users, however they repeat one another and whichever are refused.
+// TestSetsAreOneOrderAfterTheOther checks that orders in sets have the same results as one after
+// the other: the same answers, licenses and users, with any repeats and refusals.
 func TestSetsAreOneOrderAfterTheOther(t *testing.T) {
 	h := newHarness(t)
 	partners := []int64{h.partner(), h.partner()}
+	for _, p := range partners {
+		h.limit(p, 2, 2)
+		h.limit(p, 3, 0)
+	}
 	round := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		round++
@@ -135,8 +140,8 @@ func TestSetsAreOneOrderAfterTheOther(t *testing.T) {
 	}
 }
 
-// Sets of two partners that come all at once, with the same orders and the same new
-// buyers, beside a pause, make each order once, by a database that runs nothing again.
+// TestSetsAllAtOnce sells sets of two partners concurrently, with the same orders and the same new
+// buyers, during a pause. Each order is made once, by a database that does not retry.
 func TestSetsAllAtOnce(t *testing.T) {
 	h := newHarness(t)
 	partners := []int64{h.partner(), h.partner()}
@@ -164,7 +169,7 @@ func TestSetsAllAtOnce(t *testing.T) {
 	h.verify()
 }
 
-// cutter cuts the connection off before the n-th statement.
+// cutter cuts the connection before the n-th statement.
 type cutter struct {
 	sync.Mutex
 	left int // 0: never
@@ -179,8 +184,8 @@ func (c *cutter) cut(string) error {
 	return nil
 }
 
-// cutting runs sell with the connection cut off before the n-th statement, or never if n
-// is 0. It reports whether it came through.
+// cutting runs sell with the connection cut before the n-th statement, or never if n is 0. It
+// reports whether sell completed without a cut.
 func (c *cutter) cutting(n int, sell func() []license.Result) (results []license.Result, through bool) {
 	c.Lock()
 	c.left = n
@@ -193,8 +198,8 @@ func (c *cutter) cutting(n int, sell func() []license.Result) (results []license
 	return results, through
 }
 
-// A set that is cut off before any of its statements leaves nothing behind, all of its
-// orders are answered that the database is away, and repeated it is sold whole.
+// TestSetCutOffBetweenStatements checks that a set that is cut off before any of its statements
+// leaves nothing behind. All its orders report an unavailable database, and a repeat sells all.
 func TestSetCutOffBetweenStatements(t *testing.T) {
 	c := &cutter{}
 	h := newHarnessOn(t, sqldbtest.OpenWith(t, sqldbtest.URL(t), sqldb.Options{Cut: c.cut}))
@@ -218,7 +223,7 @@ func TestSetCutOffBetweenStatements(t *testing.T) {
 	for n := 1; ; n++ {
 		results, through := c.cutting(n, func() []license.Result { return h.licenses.PurchaseAll(t.Context(), set) })
 		if through {
-			for slices.Contains(codes(results), idempotency.CodeIdempotencyKeyInUse) { // by the one cut off, until the server notices
+			for slices.Contains(codes(results), idempotency.CodeIdempotencyKeyInUse) { // of the cut one
 				results = h.licenses.PurchaseAll(t.Context(), set)
 			}
 			if diff := cmp.Diff([]string{"", "", "", "", "unknown_tier"}, codes(results)); diff != "" {
@@ -249,7 +254,8 @@ func codes(results []license.Result) []string {
 	return list
 }
 
-// An order that breaks the transaction of its set fails alone, and the log says so once.
+// TestOneOrderFailsAlone checks that only the order that breaks the transaction of its set fails,
+// and that the log reports it once.
 func TestOneOrderFailsAlone(t *testing.T) {
 	h := newHarness(t)
 	var log strings.Builder
@@ -279,7 +285,8 @@ func TestOneOrderFailsAlone(t *testing.T) {
 	}
 }
 
-// A panic is the error of those whom it concerns; nobody waits for ever.
+// TestPanicInASet checks that a panic becomes the error of the affected orders, and that no caller
+// waits forever.
 func TestPanicInASet(t *testing.T) {
 	h := newHarness(t)
 	order := license.Purchase{PartnerID: h.partner(), Tier: 1, Quantity: 1}

@@ -7,8 +7,8 @@ import (
 	"claviger/internal/paging"
 )
 
-// TestShopSalesAreRemembered: it is known of each purchase and plan change whether the
-// shop made it, and the same external id of the shop and of a program is not one order.
+// TestShopSalesAreRemembered checks that each purchase and plan change records whether the shop
+// made it. The same external id of the shop and of a program is not one order.
 func TestShopSalesAreRemembered(t *testing.T) {
 	h := newHarness(t)
 	p, ada := h.partner(), person("ada")

@@ -1,10 +1,9 @@
-// Package live tells open pages what is new: a Feed tells lists what appeared in them, and
-// Versions tell pages about one thing that it has changed. It owns no table: both read
-// through a function of the package that does.
+// Package live notifies open pages of changes: a Feed tells lists about new items, and Versions
+// tell pages about one thing that it has changed. It owns no table: both read through a function of
+// the owning package.
 //
-// However many pages are open on a node, each runs one read about once a second, for all
-// that anybody looks at, and none while nobody looks. So a page is right within a second
-// of another node's work.
+// A Feed or Versions reads about once a second for all open pages of a node, and never without open
+// pages. So a page shows another node's work within a second.
 package live
 
 import (
@@ -16,56 +15,54 @@ import (
 	"time"
 )
 
-// How often a Feed reads unless told otherwise, and how long one read may take. A
-// second has to suffice for the wait, the read and the way to the browser.
+// Default interval of a Feed's reads, and the timeout of one read. The wait, the read and the way
+// to the browser must fit into a second.
 const (
 	defaultEvery = 800 * time.Millisecond
 	readTimeout  = 5 * time.Second
 )
 
-// most is how many items one read returns.
+// most is the maximum number of items per read.
 const most = 1000
 
-// Page is how many items are held for a page that does not take them, and at most
-// caught up with by one that comes back. Beyond that the page is loaded again.
+// Page is the maximum number of items that are held for a page, or that a returning page catches up
+// with. Beyond that the page must be reloaded.
 const Page = 50
 
-// Item is something new.
+// Item is a new item of a topic.
 type Item[T any] struct {
-	Topic int64 // what it belongs to, such as a partner
-	ID    int64 // rises: an item that appears later has a larger one
+	Topic int64 // such as a partner
+	ID    int64 // rises: later items have larger ones
 	Value T
 }
 
 // Signal receives when there may be something to take.
 type Signal chan struct{}
 
-// NewSignal makes a signal.
+// NewSignal returns a new signal.
 func NewSignal() Signal { return make(Signal, 1) }
 
-// Feed is one kind of things that appear. Set the exported fields before the first
-// Watch.
+// Feed is one kind of items that appear. Set the exported fields before the first Watch.
 type Feed[T any] struct {
-	// Read returns items of these topics with IDs above after, the lowest first, at most
-	// limit of them. Where IDs are drawn before their transaction commits, it must not
-	// return an item while a lower one of any topic can still appear; see
-	// sqldb.DB.StableUpTo.
+	// Read returns at most limit items of these topics with IDs above after, the lowest first. If
+	// IDs are drawn before their transaction commits, it must not return an item while a lower one
+	// of any topic can still appear; see sqldb.DB.StableUpTo.
 	Read func(ctx context.Context, topics []int64, after int64, limit int) ([]Item[T], error)
 
-	// Newest returns the ID from which on a Feed begins to read: that of the newest item
-	// of all, or any lower one.
+	// Newest returns the ID from which a Feed starts: that of the newest item of all, or any lower
+	// one.
 	Newest func(ctx context.Context) (int64, error)
 
-	Every time.Duration // between two reads; 0 is 800 ms
+	Every time.Duration // interval of reads; 0 is 800 ms
 	Log   *slog.Logger  // nil: slog.Default
 
 	mu      sync.Mutex
 	watches map[*Watch[T]]bool
-	stop    context.CancelFunc // of the goroutine that reads; nil: it does not run
-	begun   chan struct{}      // closed when that goroutine knows from where on it reads
+	stop    context.CancelFunc // of the reading goroutine; nil: not running
+	begun   chan struct{}      // closed when that goroutine knows its starting ID
 }
 
-// Watch is one open page that looks at a topic.
+// Watch is one open page that watches a topic.
 type Watch[T any] struct {
 	feed  *Feed[T]
 	topic int64
@@ -73,14 +70,14 @@ type Watch[T any] struct {
 	ready Signal
 	items []Item[T]
 	lost  bool
-	last  int64 // the highest ID that was held or caught up with
+	last  int64 // highest ID held or caught up with
 }
 
-// Watch begins to look at a topic: from now on everything new is held for Take. Call
-// Close when the page is closed.
+// Watch starts watching a topic: all new items are held for Take. Call Close when the page is
+// closed.
 func (f *Feed[T]) Watch(topic int64) *Watch[T] { return f.WatchWith(topic, NewSignal()) }
 
-// WatchWith is Watch for a page that also looks at something else: both use one signal.
+// WatchWith is Watch for a page that watches something else, too: both share one signal.
 func (f *Feed[T]) WatchWith(topic int64, ready Signal) *Watch[T] {
 	w := &Watch[T]{feed: f, topic: topic, ready: ready}
 	f.mu.Lock()
@@ -91,7 +88,8 @@ func (f *Feed[T]) WatchWith(topic int64, ready Signal) *Watch[T] {
 	f.watches[w] = true
 	if f.stop == nil {
 		ctx, stop := context.WithCancel(context.Background())
-		f.stop, f.begun = stop, make(chan struct{})
+		f.stop = stop
+		f.begun = make(chan struct{})
 		go f.poll(ctx, f.begun)
 	}
 	w.begun = f.begun
@@ -113,21 +111,22 @@ func (w *Watch[T]) Close() {
 // Ready receives when Take has something.
 func (w *Watch[T]) Ready() <-chan struct{} { return w.ready }
 
-// Take returns what is new since the last call. lost says that there was more than is
-// held: the page has to be loaded again.
+// Take returns the new items since the last call. lost means that there were more than are held:
+// the page must be reloaded.
 func (w *Watch[T]) Take() (items []Item[T], lost bool) {
 	w.feed.mu.Lock()
 	defer w.feed.mu.Unlock()
-	items, lost = w.items, w.lost
-	w.items, w.lost = nil, false
+	items = w.items
+	lost = w.lost
+	w.items = nil
+	w.lost = false
 	return items, lost
 }
 
-// CatchUp returns what appeared in the topic after an ID, for a page that was made
-// then: call it once, after Watch. Take leaves out what it returned. lost says that
-// there is more than a page of it.
+// CatchUp returns the items of the topic after an ID, for a page made at that time. Call it once,
+// after Watch. Take omits the items it returned. lost means that there is more than a page of them.
 func (w *Watch[T]) CatchUp(ctx context.Context, after int64) (items []Item[T], lost bool, err error) {
-	// What appears before the feed begins is found here, the rest by the feed.
+	// This finds items from before the feed's start; the feed finds the rest.
 	select {
 	case <-w.begun:
 	case <-ctx.Done():
@@ -160,18 +159,20 @@ func newer[T any](items []Item[T], last int64) []Item[T] {
 
 // poll reads until ctx ends.
 func (f *Feed[T]) poll(ctx context.Context, begun chan struct{}) {
-	after, known := int64(0), false
+	after := int64(0)
+	known := false
 	repeat(ctx, f.Every, f.Log, func(ctx context.Context) error {
 		next, err := f.round(ctx, after, known)
 		if err == nil && !known {
 			close(begun)
 		}
-		after, known = next, known || err == nil
+		after = next
+		known = known || err == nil
 		return err
 	})
 }
 
-// repeat calls round at once and then again and again until ctx ends.
+// repeat calls round immediately, and then at each interval until ctx ends.
 func repeat(ctx context.Context, every time.Duration, log *slog.Logger, round func(context.Context) error) {
 	if log == nil {
 		log = slog.Default()
@@ -194,8 +195,7 @@ func repeat(ctx context.Context, every time.Duration, log *slog.Logger, round fu
 	}
 }
 
-// round reads what is new and hands it out. It returns up to which ID everything was
-// read.
+// round reads new items and distributes them. It returns the ID up to which everything was read.
 func (f *Feed[T]) round(ctx context.Context, after int64, known bool) (int64, error) {
 	if !known {
 		return f.Newest(ctx)
@@ -207,7 +207,7 @@ func (f *Feed[T]) round(ctx context.Context, after int64, known bool) (int64, er
 	case len(items) == 0:
 		return after, nil
 	case len(items) == most:
-		// More than anybody can follow: the pages are loaded again.
+		// More than anyone can follow: the pages must reload.
 		newest, err := f.Newest(ctx)
 		if err != nil {
 			return after, err
@@ -219,7 +219,7 @@ func (f *Feed[T]) round(ctx context.Context, after int64, known bool) (int64, er
 	return items[len(items)-1].ID, nil
 }
 
-// topics lists what is looked at, each once.
+// topics lists the watched topics, each once.
 func (f *Feed[T]) topics() []int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -231,7 +231,7 @@ func (f *Feed[T]) topics() []int64 {
 	return slices.Compact(list)
 }
 
-// hand gives each watch the items of its topic.
+// hand distributes the items to the watches of their topics.
 func (f *Feed[T]) hand(items []Item[T]) {
 	if len(items) == 0 {
 		return
@@ -250,21 +250,22 @@ func (f *Feed[T]) hand(items []Item[T]) {
 	}
 }
 
-// add holds items for Take and says so. It never waits: a page that does not take its
-// items loses them and is loaded again.
+// add holds items for Take and signals. It never waits: a page that does not take its items loses
+// them and must be reloaded.
 func (w *Watch[T]) add(items []Item[T]) {
 	if len(items) > 0 {
 		w.last = items[len(items)-1].ID
 	}
 	if w.lost || len(w.items)+len(items) > Page {
-		w.items, w.lost = nil, true
+		w.items = nil
+		w.lost = true
 	} else {
 		w.items = append(w.items, items...)
 	}
 	w.ready.send()
 }
 
-// send says that there is something, unless that is said already.
+// send signals, unless a signal is pending.
 func (s Signal) send() {
 	select {
 	case s <- struct{}{}:

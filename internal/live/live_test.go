@@ -16,13 +16,13 @@ import (
 	"claviger/internal/live"
 )
 
-// list is what a feed of tests reads: items with rising IDs.
+// list is the source of a test's feed: items with rising IDs.
 type list struct {
 	mu    sync.Mutex
 	items []live.Item[string]
 	reads [][]int64 // the topics of each read
 	err   error
-	begin func() // called before the feed learns where it begins
+	begin func() // called before the feed knows its start
 }
 
 func (l *list) feed() *live.Feed[string] {
@@ -72,7 +72,7 @@ func (l *list) count() int {
 	return len(l.reads)
 }
 
-// values are what a watch was given, "lost" if it lost something.
+// values returns the items of a watch, and "lost" if it lost some.
 func values(w *live.Watch[string]) string {
 	items, lost := w.Take()
 	var list []string
@@ -85,8 +85,8 @@ func values(w *live.Watch[string]) string {
 	return strings.Join(list, " ")
 }
 
-// TestFeed: every page learns what is new in its topic within a second, by one read for
-// all of them, and nothing is read while nobody looks.
+// TestFeed: every page gets the new items of its topic within a second, with one read for all pages
+// and no reads without pages.
 func TestFeed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l list
@@ -127,12 +127,12 @@ func TestFeed(t *testing.T) {
 	})
 }
 
-// TestCatchUp: what appears between the making of a page and its watch is found, once.
+// TestCatchUp: items that appear between rendering a page and watching are found, once.
 func TestCatchUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l list
 		f := l.feed()
-		other := f.Watch(1) // so that the feed reads already
+		other := f.Watch(1) // so that the feed already reads
 		defer other.Close()
 		time.Sleep(time.Second)
 		l.add(1, "a", "b")
@@ -156,8 +156,7 @@ func TestCatchUp(t *testing.T) {
 	})
 }
 
-// TestLost: a page that takes nothing costs no more than a page of items, and is told
-// to load again.
+// TestLost: a page that takes nothing costs no more than a page of items, and is told to reload.
 func TestLost(t *testing.T) {
 	for name, n := range map[string]int{"more than a page": live.Page + 1, "more than a read": 5000} {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +181,7 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestFailingReads: the database may be away for a while.
+// TestFailingReads: the database may be down for a while.
 func TestFailingReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l list

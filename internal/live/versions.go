@@ -9,32 +9,32 @@ import (
 	"time"
 )
 
-// Versions tell pages that show one thing, such as a delivery or a recovery, that it has
-// changed. Set the exported fields before the first use.
+// Versions notify pages about one thing, such as a delivery or a recovery, when it has changed. Set
+// the exported fields before the first use.
 type Versions struct {
-	// Read returns a text for each of the topics that changes whenever the thing does, such
-	// as the time of its last change. It leaves out what does not exist.
+	// Read returns a version string for each topic, which changes whenever the thing does, such as
+	// the time of its last change. It omits topics that do not exist.
 	Read func(ctx context.Context, topics []int64) (map[int64]string, error)
 
-	Every time.Duration // between two reads; 0 is 800 ms
+	Every time.Duration // interval of reads; 0 is 800 ms
 	Log   *slog.Logger  // nil: slog.Default
 
 	mu      sync.Mutex
 	watches map[*VersionWatch]bool
-	stop    context.CancelFunc // of the goroutine that reads; nil: it does not run
+	stop    context.CancelFunc // of the reading goroutine; nil: not running
 }
 
-// VersionWatch is one open page that looks at a topic.
+// VersionWatch is one open page that watches a topic.
 type VersionWatch struct {
 	versions *Versions
 	topic    int64
 	ready    Signal
-	version  string // the last that was read or that the page has
+	version  string // last version that was read or that the page has
 	changed  bool   // since the last Take
 }
 
-// Of returns the version of a topic as it is now, "" if it does not exist. A page that is
-// being made asks for it before it reads what it shows, and hands it to Watch.
+// Of returns the current version of a topic, "" if it does not exist. A page must call it before it
+// reads its data, and pass the version to Watch.
 func (s *Versions) Of(ctx context.Context, topic int64) (string, error) {
 	found, err := s.Read(ctx, []int64{topic})
 	if err != nil {
@@ -43,9 +43,9 @@ func (s *Versions) Of(ctx context.Context, topic int64) (string, error) {
 	return found[topic], nil
 }
 
-// Watch begins to look at a topic for a page that has the version seen. Call Close when the
-// page is closed.
-func (s *Versions) Watch(ctx context.Context, topic int64, seen string, ready Signal) *VersionWatch {
+// Watch starts watching a topic for a page with the version seen. Call Close when the page is
+// closed.
+func (s *Versions) Watch(topic int64, seen string, ready Signal) *VersionWatch {
 	w := &VersionWatch{versions: s, topic: topic, ready: ready, version: seen}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,9 @@ func (s *Versions) Watch(ctx context.Context, topic int64, seen string, ready Si
 	}
 	s.watches[w] = true
 	if s.stop == nil {
-		ctx, stop := context.WithCancel(context.WithoutCancel(ctx)) // other pages may follow
+		// Not the context of a request: one read serves all pages. Nothing of the first page's
+		// request, such as its trace, may reach the reads for the others.
+		ctx, stop := context.WithCancel(context.Background())
 		s.stop = stop
 		go repeat(ctx, s.Every, s.Log, s.round)
 	}
@@ -77,12 +79,13 @@ func (w *VersionWatch) Close() {
 func (w *VersionWatch) Take() (version string, changed bool) {
 	w.versions.mu.Lock()
 	defer w.versions.mu.Unlock()
-	version, changed = w.version, w.changed
+	version = w.version
+	changed = w.changed
 	w.changed = false
 	return version, changed
 }
 
-// round reads the versions of all that is looked at and tells the pages that have others.
+// round reads the versions of all watched topics and signals the pages with other ones.
 func (s *Versions) round(ctx context.Context) error {
 	found, err := s.Read(ctx, s.topics())
 	if err != nil {
@@ -92,14 +95,15 @@ func (s *Versions) round(ctx context.Context) error {
 	defer s.mu.Unlock()
 	for w := range s.watches {
 		if version, ok := found[w.topic]; ok && version != w.version {
-			w.version, w.changed = version, true
+			w.version = version
+			w.changed = true
 			w.ready.send()
 		}
 	}
 	return nil
 }
 
-// topics lists what is looked at, each once.
+// topics lists the watched topics, each once.
 func (s *Versions) topics() []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

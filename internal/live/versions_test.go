@@ -16,7 +16,7 @@ import (
 	"claviger/internal/live"
 )
 
-// things are what pages of tests show: versions by topic.
+// things has the versions by topic for the pages of a test.
 type things struct {
 	mu    sync.Mutex
 	of    map[int64]string
@@ -45,7 +45,7 @@ func (s *things) count() int {
 	return len(s.reads)
 }
 
-// taken is what a page is told, once it is told something.
+// taken returns the notification of a page, if any.
 func taken(w *live.VersionWatch, ready live.Signal) string {
 	select {
 	case <-ready:
@@ -56,9 +56,8 @@ func taken(w *live.VersionWatch, ready live.Signal) string {
 	return fmt.Sprint(version, " ", changed)
 }
 
-// TestVersions: every page learns within a second that what it shows has changed, by one
-// read for all of them; what it has already is not told; and nothing is read while nobody
-// looks.
+// TestVersions: every page is notified within a second of a change, with one read for all pages. It
+// is not notified of the version it already has, and nothing is read without pages.
 func TestVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := things{of: map[int64]string{1: "a", 2: "x"}}
@@ -69,7 +68,8 @@ func TestVersions(t *testing.T) {
 		}
 		readies := []live.Signal{live.NewSignal(), live.NewSignal(), live.NewSignal(), live.NewSignal()}
 		pages := []*live.VersionWatch{
-			versions.Watch(t.Context(), 1, "a", readies[0]), versions.Watch(t.Context(), 1, "older", readies[1]), versions.Watch(t.Context(), 2, "x", readies[2]), versions.Watch(t.Context(), 3, "gone", readies[3]),
+			versions.Watch(1, "a", readies[0]), versions.Watch(1, "older", readies[1]),
+			versions.Watch(2, "x", readies[2]), versions.Watch(3, "gone", readies[3]),
 		}
 		look := func() (got []string) {
 			for i, w := range pages {
@@ -93,7 +93,7 @@ func TestVersions(t *testing.T) {
 		if diff := cmp.Diff([]int64{1, 2, 3}, s.reads[len(s.reads)-1]); diff != "" {
 			t.Errorf("topics of a read (-want +got):\n%s", diff)
 		}
-		for i := range 5 { // at other times between two reads, too
+		for i := range 5 { // also at other times between two reads
 			version := fmt.Sprint("b", i)
 			s.set(1, version, nil)
 			time.Sleep(time.Second)

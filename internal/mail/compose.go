@@ -10,8 +10,8 @@ import (
 	gomail "github.com/wneessen/go-mail"
 )
 
-// compose makes the mail as it goes out. It says that a program wrote it
-// (RFC 3834), so that nobody's holiday notice answers.
+// compose returns the email to send. It is marked as automatic (RFC 3834), so that vacation
+// responders do not answer.
 func compose(o Outgoing, from *mail.Address) *gomail.Msg {
 	domain := "localhost"
 	if _, d, ok := strings.Cut(from.Address, "@"); ok && isASCII(d) {
@@ -19,15 +19,15 @@ func compose(o Outgoing, from *mail.Address) *gomail.Msg {
 	}
 	m := gomail.NewMsg(gomail.WithNoDefaultUserAgent(), gomail.WithBoundary("part-"+o.name()))
 	m.FromMailAddress(from)
-	// Not parsed: our rule for addresses is wider than net/mail's, and the header
-	// and the envelope quote what needs it.
+	// Not parsed: our rule for addresses is wider than net/mail's, and the header and the envelope
+	// quote where necessary.
 	m.ToMailAddress(&mail.Address{Address: o.To})
 	m.Subject(o.Subject)
 	m.SetDateWithValue(o.At.UTC())
 	m.SetMessageIDWithValue(o.name() + "@" + domain)
 	if o.Thread != "" {
-		// The thread has a first message that nobody gets: whichever mail comes
-		// first, mail programs show all of them together.
+		// The thread refers to a first message that does not exist: whichever email arrives first,
+		// clients show all of them together.
 		root := "<" + digest(o.Thread) + ".thread@" + domain + ">"
 		m.SetGenHeader(gomail.HeaderReferences, root)
 		m.SetGenHeader(gomail.HeaderInReplyTo, root)
@@ -41,12 +41,12 @@ func compose(o Outgoing, from *mail.Address) *gomail.Msg {
 	return m
 }
 
-// name is the mail's message id, the same on every attempt. Its time is part of it,
-// since another install with the same sender may know the same cause, and
-// receivers drop the second of two mails with one message id.
+// name returns the email's message id, the same on every attempt. It includes the time, because
+// another installation with the same sender may have the same cause, and receivers drop the second
+// of two emails with one message id.
 func (o Outgoing) name() string { return digest(fmt.Sprintf("%s %d", o.Cause, o.At.UnixNano())) }
 
-// digest is a short name for a text.
+// digest returns a short hash of a text.
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:12])

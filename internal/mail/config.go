@@ -13,42 +13,32 @@ import (
 	"unicode"
 )
 
-// Config is how an installation sends mail. Its zero value sends none.
+// Config contains the email settings of an installation. Its zero value sends none.
 type Config struct {
-	Host           string // of the mail server; "" with Folder or without mail
+	Host           string // of the mail server; "" with Folder or without email
 	Port           int
 	Security       Security
 	User, Password string
-	Hello          string        // what we call ourselves; "": this machine's name
+	Hello          string        // name in HELO; "": this machine's name
 	Folder         string        // instead of a server
-	From           *mail.Address // who mails are from
+	From           *mail.Address // sender of all emails
 }
 
-// Parse reads the two settings of mail and checks that they fit together. Both
-// may be empty: then no mail is sent.
-func Parse(server, from string) (Config, error) {
-	c, err := ParseServer(server)
-	if err != nil {
-		return Config{}, err
-	}
-	if c.From, err = ParseFrom(from); err != nil {
-		return Config{}, err
-	}
-	return c, c.Valid()
-}
-
-// Valid reports what is missing for mail to be sent.
+// Valid returns an error if a setting for sending email is missing.
 func (c Config) Valid() error {
 	if c.Configured() && c.From == nil {
-		return errors.New("mail-from is not set: it is the address that mails are sent from, such as Acme Licensing <licenses@example.com>")
+		return errors.New(
+			"mail-from is not set: it is the address that mails are sent from, such as Acme Licensing " +
+				"<licenses@example.com>",
+		)
 	}
 	return nil
 }
 
-// Configured reports whether mails go anywhere.
+// Configured reports whether emails are sent at all.
 func (c Config) Configured() bool { return c.Host != "" || c.Folder != "" }
 
-// Transport is the way that the configuration asks for.
+// Transport returns the configured transport.
 func (c Config) Transport() Transport {
 	switch {
 	case c.Folder != "":
@@ -63,35 +53,35 @@ func (c Config) Transport() Transport {
 	}
 }
 
-// ParseFrom reads the address that mails are from, with or without a name. An
-// empty one is nil.
+// ParseFrom parses the sender address, with or without a name. An empty one is nil.
 func ParseFrom(text string) (*mail.Address, error) {
 	if strings.TrimSpace(text) == "" {
-		return nil, nil //nolint:nilnil // there is no address, and nothing is wrong with that
+		return nil, nil //nolint:nilnil // no address is valid
 	}
 	a, err := mail.ParseAddress(text)
 	if err != nil || strings.ContainsFunc(a.Name+a.Address, unicode.IsControl) {
-		return nil, errors.New("must be one address, such as licenses@example.com or Acme Licensing <licenses@example.com>")
+		return nil, errors.New(
+			"must be one address, such as licenses@example.com or Acme Licensing <licenses@example.com>",
+		)
 	}
 	return a, nil
 }
 
-// ParseServer reads where mails go. An empty text is nowhere;
+// ParseServer parses the destination of emails. An empty text means none.
 //
 //	smtp://user:password@host:587          STARTTLS, which the server must offer
 //	smtps://user:password@host:465         TLS from the first byte
 //	smtp://127.0.0.1:25?tls=none           in the clear
 //	file:/var/spool/claviger               .eml files in a folder
 //
-// The port may be left out (587, 465, 25). hello=NAME is what we call ourselves
-// to the server.
+// The port is optional (587, 465, 25). hello=NAME sets the name in HELO.
 func ParseServer(text string) (Config, error) {
 	if text == "" {
 		return Config{}, nil
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		// The error quotes the text, and with it the password.
+		// The error quotes the text, including the password.
 		return Config{}, errors.New("must be a URL; write characters such as @ : / % in a password as %40 %3A %2F %25")
 	}
 	switch u.Scheme {
@@ -106,7 +96,9 @@ func ParseServer(text string) (Config, error) {
 		}
 		return Config{Folder: folder}, nil
 	default:
-		return Config{}, errors.New("must begin with one of smtp://, smtps:// and file:, such as smtps://user:password@mail.example.com")
+		return Config{}, errors.New(
+			"must begin with one of smtp://, smtps:// and file:, such as smtps://user:password@mail.example.com",
+		)
 	}
 }
 
@@ -131,7 +123,7 @@ func parseSMTP(u *url.URL, security Security) (Config, error) {
 	return c, nil
 }
 
-// options reads what follows the question mark.
+// options parses the query.
 func (c *Config) options(u *url.URL) error {
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -144,7 +136,10 @@ func (c *Config) options(u *url.URL) error {
 		case name == "hello" && values[0] != "" && !strings.ContainsFunc(values[0], notInHello):
 			c.Hello = values[0]
 		default:
-			return fmt.Errorf("must have only tls=none (with smtp://) and hello=NAME after the question mark; %s is neither", name)
+			return fmt.Errorf(
+				"must have only tls=none (with smtp://) and hello=NAME after the question mark; %s is neither",
+				name,
+			)
 		}
 	}
 	return nil
@@ -152,7 +147,7 @@ func (c *Config) options(u *url.URL) error {
 
 func notInHello(r rune) bool { return r <= ' ' || r > '~' }
 
-// port reads the port; without one it is what the security suggests.
+// port parses the port; the default depends on the security.
 func (c *Config) port(text string) error {
 	if text == "" {
 		c.Port = map[Security]int{STARTTLS: 587, TLS: 465, Plain: 25}[c.Security]
@@ -171,7 +166,7 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// Show is the server's setting as it may be printed: without its password.
+// Show returns the server's setting for printing, without its password.
 func Show(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -180,7 +175,7 @@ func Show(server string) string {
 	return u.Redacted()
 }
 
-// String is where mails go, in a few words, without a password.
+// String describes the destination of emails, without a password.
 func (c Config) String() string {
 	switch {
 	case c.Folder != "":

@@ -37,7 +37,7 @@ func TestParse(t *testing.T) {
 		{"file:mails", mail.Config{Folder: "mails"}, "file:mails", "folder mails"},
 	} {
 		c.want.From = &netmail.Address{Name: "Acme Ü", Address: "licenses@example.com"}
-		got, err := mail.Parse(c.server, "Acme Ü <licenses@example.com>")
+		got, err := parse(c.server, "Acme Ü <licenses@example.com>")
 		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
 			t.Errorf("Parse(%q): %v (-want +got):\n%s", c.server, err, diff)
 		}
@@ -79,7 +79,7 @@ func TestParseRefuses(t *testing.T) {
 		"sender with a break":    {"", "Acme <a@b.c>\r\nBcc: eve@example.com"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := mail.Parse(c.server, c.from)
+			got, err := parse(c.server, c.from)
 			if err == nil {
 				t.Fatalf("Parse(%q, %q) = %#v", c.server, c.from, got)
 			}
@@ -100,7 +100,7 @@ func TestConfigTransport(t *testing.T) {
 			Host: "mail.example.com", Port: 465, Security: mail.TLS, User: "u", Password: "p", Hello: "me", From: from,
 		},
 	} {
-		c, err := mail.Parse(server, from.String())
+		c, err := parse(server, from.String())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,4 +108,16 @@ func TestConfigTransport(t *testing.T) {
 			t.Errorf("the transport of %q, configured %v (-want +got):\n%s", server, c.Configured(), diff)
 		}
 	}
+}
+
+// parse parses the two settings and checks that they fit together, as the service does.
+func parse(server, from string) (mail.Config, error) {
+	c, err := mail.ParseServer(server)
+	if err != nil {
+		return mail.Config{}, err
+	}
+	if c.From, err = mail.ParseFrom(from); err != nil {
+		return mail.Config{}, err
+	}
+	return c, c.Valid()
 }

@@ -8,32 +8,32 @@ import (
 	"unicode/utf8"
 )
 
-// Content is the text of a mail in parts. Render lays it out, so that every mail of the
-// service looks the same, in text and in HTML.
+// Content is the text of an email in parts. Render lays it out, so that every email of the service
+// looks the same, in text and in HTML.
 type Content struct {
-	Title   string   // in a few words what it is about; the HTML's heading
-	Hello   string   // how the reader is addressed
+	Title   string   // short summary; the HTML's heading
+	Hello   string   // salutation
 	Opening []string // paragraphs
 	Facts   []Fact
 	Ask     string   // the line above Steps
-	Steps   []string // what to do, in order
-	Button  Link     // what the reader is asked to open, if anything
+	Steps   []string // instructions, in order
+	Button  Link     // main link, if any
 	Closing []string // paragraphs
 	Links   []Link
-	Foot    string // why the reader gets it
+	Foot    string // reason for the email
 	Look    Look
 }
 
-// Look is how mails show whom they are from; see Outbox.Render.
+// Look is the branding of emails; see Outbox.Render.
 type Look struct {
 	Name   string // of the marketplace
-	Logo   string // the address of its picture; "": the name alone
-	Accent string // the colour of the button, on which white can be read; "": the usual one
+	Logo   string // URL of its logo; "": only the name
+	Accent string // colour of the button, readable with white text; "": the default
 
-	SupportURL string // where readers ask: a page, or mailto:; "": nowhere
+	SupportURL string // support page, or mailto:; "": none
 }
 
-// Contact is the link by which readers ask the marketplace, none where nobody said where.
+// Contact returns the support link, if one is set.
 func (o *Outbox) Contact(marketplace string) []Link {
 	if o.Look.SupportURL == "" {
 		return nil
@@ -41,36 +41,36 @@ func (o *Outbox) Contact(marketplace string) []Link {
 	return []Link{{Name: "Contact " + marketplace, URL: o.Look.SupportURL}}
 }
 
-// Fact is a line of a list: what it is, and what it is now.
+// Fact is a line of a list: a name and its value.
 type Fact struct{ Name, Value string }
 
-// Link is an address to open.
+// Link is a named URL.
 type Link struct{ Name, URL string }
 
 //go:embed content.html
 var files embed.FS
 
-// page is the HTML of a mail. It loads no other resource but the logo, which its reader
-// may leave out, and reads in order without its style.
+// page is the HTML of an email. It loads only the logo, which clients may block, and reads in order
+// without its style.
 var page = template.Must(template.ParseFS(files, "content.html"))
 
 // Render lays the content out as plain text and as HTML.
 func (l Content) Render() (text, html string) {
 	var b strings.Builder
 	if err := page.Execute(&b, l); err != nil {
-		// Into memory, from strings: only a mistake in the template could fail.
+		// In memory, from strings: only an error in the template could fail.
 		panic(fmt.Sprintf("lay out a mail: %v", err))
 	}
 	return l.text(), b.String()
 }
 
-// Render lays out content in the look of the marketplace.
+// Render lays out content with the branding of the marketplace.
 func (o *Outbox) Render(c Content) (text, html string) {
 	c.Look = o.Look
 	return c.Render()
 }
 
-// text is the content in lines that fit any window.
+// text returns the content in lines that fit any window.
 func (l Content) text() string {
 	var blocks []string
 	add := func(lines ...string) {
@@ -93,7 +93,7 @@ func (l Content) text() string {
 	if len(steps) > 0 {
 		add(append([]string{l.Ask}, steps...)...)
 	}
-	// Addresses are on lines of their own, so that no mail program breaks them.
+	// URLs are on their own lines, so that no email client breaks them.
 	if l.Button.URL != "" {
 		add(l.Button.Name+":", l.Button.URL)
 	}
@@ -109,7 +109,7 @@ func (l Content) text() string {
 	return strings.Join(blocks, "\n\n") + "\n"
 }
 
-// facts are the facts as lines, their values below one another.
+// facts returns the facts as lines with aligned values.
 func (l Content) facts() []string {
 	width := 0
 	for _, f := range l.Facts {
@@ -123,11 +123,13 @@ func (l Content) facts() []string {
 	return lines
 }
 
-// wrap breaks a text into lines, the first of which begins with first and the
-// others with rest. A word that is too long, such as an address, stays whole.
+// wrap breaks a text into lines; the first one starts with first and the others with rest. A word
+// that is too long, such as a URL, stays whole.
 func wrap(text, first, rest string) string {
 	const most = 72
-	lines, line, empty := []string{}, first, true
+	lines := []string{}
+	line := first
+	empty := true
 	for word := range strings.FieldsSeq(text) {
 		switch {
 		case empty:

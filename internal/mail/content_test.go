@@ -64,7 +64,7 @@ You know why.
 	}
 }
 
-// TestLook: mails have the logo and the accent of the marketplace.
+// TestLook: emails have the logo and the accent of the marketplace.
 func TestLook(t *testing.T) {
 	c := mail.Content{Title: "Hello", Button: mail.Link{Name: "Open", URL: "https://acme.example/"}}
 	if _, html := c.Render(); !strings.Contains(html, "background-color: #0c5c49;") {

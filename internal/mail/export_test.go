@@ -2,8 +2,8 @@ package mail
 
 import "context"
 
-// Once does one round.
+// Once runs one round.
 func (s *Sender) Once(ctx context.Context) (int, error) { return s.once(ctx) }
 
-// SealOld seals what waits in the clear.
+// SealOld seals unsealed waiting emails.
 func (s *Sender) SealOld(ctx context.Context) error { return s.sealOld(ctx) }

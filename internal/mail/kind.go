@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Kind is what a mail to a buyer is about, where the operator can switch it off.
+// Kind is the subject of an email to a buyer that the operator can switch off.
 type Kind string
 
-// The kinds of mails that can be switched off.
+// The kinds of emails that can be switched off.
 const (
 	LicenseReady   Kind = "license-ready"
 	Receipt        Kind = "receipt"
@@ -22,10 +22,20 @@ const (
 	AccountDeleted Kind = "account-deleted"
 )
 
-// Kinds are the kinds of mails that can be switched off.
-var Kinds = []Kind{LicenseReady, Receipt, PlanChanged, Refunded, OnHold, Reinstated, NewSignIn, EmailChanged, AccountDeleted}
+// Kinds lists the kinds of emails that can be switched off.
+var Kinds = []Kind{
+	LicenseReady,
+	Receipt,
+	PlanChanged,
+	Refunded,
+	OnHold,
+	Reinstated,
+	NewSignIn,
+	EmailChanged,
+	AccountDeleted,
+}
 
-// ParseKinds reads a list of kinds, with commas between them.
+// ParseKinds parses a comma-separated list of kinds.
 func ParseKinds(text string) ([]Kind, error) {
 	var list []Kind
 	for word := range strings.SplitSeq(text, ",") {
@@ -40,7 +50,7 @@ func ParseKinds(text string) ([]Kind, error) {
 	return list, nil
 }
 
-// KindNames are the names of all kinds in a sentence.
+// KindNames returns the names of all kinds for a sentence.
 func KindNames() string {
 	names := make([]string, len(Kinds))
 	for i, k := range Kinds {
@@ -50,6 +60,6 @@ func KindNames() string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// Sends reports whether mails of a kind are sent: there is an outbox, and they are not
-// switched off.
+// Sends reports whether emails of a kind are sent: there is an outbox, and they are not switched
+// off.
 func (o *Outbox) Sends(k Kind) bool { return o != nil && !slices.Contains(o.Off, k) }

@@ -26,8 +26,7 @@ func TestParseKinds(t *testing.T) {
 	}
 }
 
-// TestSwitchedOff: of several messages those are stored whose kind is not switched off,
-// and each cause once.
+// TestSwitchedOff: messages of kinds that are not switched off are stored, each cause once.
 func TestSwitchedOff(t *testing.T) {
 	db := sqldbtest.Open(t)
 	woken := 0
@@ -64,8 +63,8 @@ func TestSwitchedOff(t *testing.T) {
 	}
 }
 
-// TestTransient: a mail that is transient waits and is tried again as any other, and
-// nothing of it is left at its end.
+// TestTransient: a transient email waits and is retried like any other, and leaves no trace at its
+// end.
 func TestTransient(t *testing.T) {
 	for name, end := range map[string]error{"sent": nil, "given up": errors.New("no such mailbox")} {
 		t.Run(name, func(t *testing.T) {
@@ -89,8 +88,8 @@ func TestTransient(t *testing.T) {
 	}
 }
 
-// TestButton: a mail has one button, with its address in plain text beneath, and the logo
-// is a picture whose text is the name.
+// TestButton: an email has one button, with its URL in plain text beneath, and the logo is an image
+// with the name as its text.
 func TestButton(t *testing.T) {
 	o := &mail.Outbox{Look: mail.Look{Name: "Acme & Co", Logo: "https://acme.example/logo.png"}}
 	c := mail.Content{Title: "Ready", Opening: []string{"It is ready."}, Button: mail.Link{Name: "Open it", URL: "https://acme.example/a?b=1&c=2"}, Closing: []string{"Bye."}}

@@ -1,11 +1,11 @@
-// Package mail sends messages to people, each once: a package puts a message into the
-// outbox in the transaction of its cause, and the Sender, which runs on one node at a
-// time, sends it from there, through an SMTP server or into a folder. It owns the table
-// mails; its callers decide to whom and what they write.
+// Package mail sends messages to people, each once. A package puts a message into the outbox in the
+// transaction of its cause. The Sender, which runs on one node at a time, sends it from there,
+// through an SMTP server or into a folder. It owns the table mails; its callers choose the
+// recipients and texts.
 //
-// What a mail says may let its reader sign in, so it is stored sealed while the
-// mail waits, and blanked once the mail was sent or given up, unless it is lasting and
-// given up. Who got it, when and about what stays on record until Kept is over.
+// An email may contain a sign-in link, so its text is stored sealed while it waits. It is blanked
+// once the email was sent or given up; only a lasting email keeps its text when it is given up. The
+// recipient, time and subject stay on record for Kept.
 package mail
 
 import (
@@ -15,49 +15,50 @@ import (
 	"strings"
 	"time"
 
+	"claviger/internal/cluster"
 	"claviger/internal/sealing"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 	"claviger/internal/validate"
 )
 
-// Message is a mail to one person.
+// Message is an email to one person.
 type Message struct {
-	Kind    Kind   // of those that can be switched off; "": always sent
-	Cause   string // what it is about; the same cause is never mailed twice. Names nobody: it is logged
-	Thread  string // mails with the same one are shown as one conversation, so it names a time too; "" stands alone
-	To      string // an address as validate.Email takes it
+	Kind    Kind   // if it can be switched off; "": always sent
+	Cause   string // identifies its reason; the same cause is never emailed twice. It is logged, so it names no person
+	Thread  string // emails with the same thread form one conversation, so it includes a time; "": none
+	To      string // an address that validate.Email accepts
 	Subject string
 	Text    string
-	HTML    string // the same in HTML; "" if there is none
+	HTML    string // the same in HTML; or ""
 
-	// Lasting says that the mail has no link that signs somebody in: what it says stays
-	// when it is given up, so that it can be sent again.
+	// Lasting means that the email contains no sign-in link: its text is kept when it is given up,
+	// so that it can be resent.
 	Lasting bool
 
-	// Transient says that no record of the mail stays once it was sent or given up, as of
-	// one to somebody who was erased.
+	// Transient means that no record of the email is kept once it was sent or given up, for example
+	// one to an erased person.
 	Transient bool
 }
 
-// State is what became of a mail.
+// State is the state of an email.
 type State int
 
-// The states of mails.
+// The states of emails.
 const (
-	Waiting   State = iota + 1 // due at its time
+	Waiting   State = iota + 1 // to be sent when due
 	Sent                       // a server, or the folder, accepted it
-	GivenUp                    // it will not be sent; the record says why
-	Dismissed                  // likewise, and somebody has seen to it
+	GivenUp                    // will not be sent; the record has the reason
+	Dismissed                  // given up, and handled by a person
 )
 
-// The conditions of the partial indexes of waiting mails and of those given up.
+// The conditions of the partial indexes of waiting and given-up emails.
 var (
 	isWaiting = `state = ` + sqldb.Literal(Waiting)
 	isGivenUp = `state = ` + sqldb.Literal(GivenUp)
 )
 
-// String is the state in a word.
+// String returns the state as a word.
 func (s State) String() string {
 	switch s {
 	case Waiting:
@@ -73,16 +74,16 @@ func (s State) String() string {
 	}
 }
 
-// Outbox is where mails wait to be sent.
+// Outbox queues emails.
 type Outbox struct {
-	Sealer *secret.Sealer // seals what mails say
-	Wake   func()         // called when a mail was put in: Sender.Wake; nil leaves it to the Sender's next poll
-	Off    []Kind         // these are not put in
-	Look   Look           // of mails that Render lays out
+	Sealer *secret.Sealer // seals texts of emails
+	Wake   cluster.Wake   // wakes the Sender after an email was queued; nil leaves it to its next poll
+	Off    []Kind         // kinds that are not queued
+	Look   Look           // branding for Render
 }
 
-// Put queues a message in the caller's transaction, due at once. A cause that
-// was put in before is left as it is.
+// Put queues a message in the caller's transaction, due immediately. It ignores a cause that was
+// queued before.
 func (o *Outbox) Put(tx *sqldb.Tx, m Message, at time.Time) {
 	o.PutAll(tx, at, m)
 }
@@ -98,7 +99,8 @@ func (o *Outbox) PutAll(tx *sqldb.Tx, at time.Time, list ...Message) {
 		m.Cause, m.Text, m.HTML = clean(m.Cause), clean(m.Text), clean(m.HTML)
 		text, html := m.seal(o.Sealer)
 		rows = append(rows, []any{
-			m.Cause, clean(m.Thread), clean(m.To), validate.EmailKey(clean(m.To)), strings.Join(strings.Fields(clean(m.Subject)), " "), true, text, html,
+			m.Cause, clean(m.Thread), clean(m.To), validate.EmailKey(clean(m.To)),
+			strings.Join(strings.Fields(clean(m.Subject)), " "), true, text, html,
 			int(Waiting), 0, at, never, "", at, never, m.Lasting, m.Transient,
 		})
 	}
@@ -111,30 +113,32 @@ func (o *Outbox) PutAll(tx *sqldb.Tx, at time.Time, list ...Message) {
 	}
 }
 
-// The labels of sealed texts name the cause, so that one mail's text does not
-// open as another's.
+// The labels of sealed texts contain the cause, so that one email's text cannot be opened as
+// another's.
 func textLabel(cause string) string { return "mail text " + cause }
 func htmlLabel(cause string) string { return "mail html " + cause }
 
-// Sealed are the columns of sealed texts.
+// Sealed returns the columns of sealed texts.
 func Sealed() []sealing.Column {
 	column := func(name string, label func(string) string) sealing.Column {
 		return sealing.Column{
 			Name: "texts of mails", First: "0", Label: label,
-			Page: `SELECT CAST(id AS text), cause, ` + name + ` FROM mails WHERE id > CAST(CAST($1 AS text) AS bigint) AND sealed = TRUE ORDER BY mails.id LIMIT $2`,
-			Save: `UPDATE mails SET ` + name + ` = $3 WHERE id = CAST(CAST($1 AS text) AS bigint) AND ` + name + ` = $2`,
+			Page: `SELECT CAST(id AS text), cause, ` + name + ` FROM mails WHERE id > CAST(CAST($1 AS text) AS bigint)
+				AND sealed = TRUE ORDER BY mails.id LIMIT $2`,
+			Save: `UPDATE mails SET ` + name + ` = $3 WHERE id = CAST(CAST($1 AS text) AS bigint) AND ` + name +
+				` = $2`,
 		}
 	}
 	return []sealing.Column{column("body", textLabel), column("html", htmlLabel)}
 }
 
-// seal is what the message says, as it is stored.
+// seal returns the message's texts as stored.
 func (m *Message) seal(box *secret.Sealer) (text, html string) {
 	return box.Seal(textLabel(m.Cause), m.Text), box.Seal(htmlLabel(m.Cause), m.HTML)
 }
 
-// open turns what is stored sealed into what the message says.
-func (m *Message) open(box *secret.Sealer) error {
+// unseal replaces the sealed texts with the plain ones.
+func (m *Message) unseal(box *secret.Sealer) error {
 	text, err := box.Open(textLabel(m.Cause), m.Text)
 	if err != nil {
 		return fmt.Errorf("open the text of a mail: %w", err)
@@ -143,32 +147,32 @@ func (m *Message) open(box *secret.Sealer) error {
 	if err != nil {
 		return fmt.Errorf("open the HTML of a mail: %w", err)
 	}
-	m.Text, m.HTML = text, html
+	m.Text = text
+	m.HTML = html
 	return nil
 }
 
-// Erase removes every mail to an address, in the caller's transaction: those that
-// wait are not sent any more, and sent ones are removed.
+// Erase deletes every email to an address, in the caller's transaction: waiting ones are not sent,
+// and sent ones are deleted.
 func Erase(tx *sqldb.Tx, to string) {
 	if to != "" {
 		tx.Queue(`DELETE FROM mails WHERE recipient_key = $1`, validate.EmailKey(clean(to)))
 	}
 }
 
-// clean makes text that both databases store.
+// clean makes text that both databases can store.
 func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
 }
 
-// Record is a mail as it is stored, for whoever runs the service. What it says is
-// there only while it waits.
+// Record is a stored email, for operators. It has texts only while it waits.
 type Record struct {
 	ID int64
 	Message
 	State     State
-	Attempts  int       // that came to an end
-	DueAt     time.Time // of the next attempt
-	Error     string    // of the last attempt that failed
+	Attempts  int       // finished attempts
+	DueAt     time.Time // next attempt
+	Error     string    // of the last failed attempt
 	CreatedAt time.Time
 	SentAt    time.Time
 
@@ -176,40 +180,63 @@ type Record struct {
 }
 
 func scanRecord(r *sqldb.Row, m *Record) error {
-	return r.Scan(&m.ID, &m.Cause, &m.Thread, &m.To, &m.Subject, &m.sealed, &m.Text, &m.HTML, &m.State, &m.Attempts, &m.DueAt, &m.Error, &m.CreatedAt, &m.SentAt)
+	return r.Scan(
+		&m.ID,
+		&m.Cause,
+		&m.Thread,
+		&m.To,
+		&m.Subject,
+		&m.sealed,
+		&m.Text,
+		&m.HTML,
+		&m.State,
+		&m.Attempts,
+		&m.DueAt,
+		&m.Error,
+		&m.CreatedAt,
+		&m.SentAt,
+	)
 }
 
-// Recent returns the n newest mails, newest first.
+// Recent returns the n newest emails, newest first.
 func (o *Outbox) Recent(ctx context.Context, r sqldb.Reader, n int) ([]Record, error) {
-	list, err := sqldb.All(ctx, r, scanRecord, `SELECT id, cause, thread, recipient, subject, sealed, body, html, state, attempts, due_at, error, created_at, sent_at
-		FROM mails ORDER BY id DESC LIMIT $1`, n)
+	list, err := sqldb.All(
+		ctx,
+		r,
+		scanRecord,
+		`SELECT id, cause, thread, recipient, subject, sealed, body, html, state, attempts, due_at, error, created_at, sent_at
+		FROM mails ORDER BY id DESC LIMIT $1`,
+		n,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("list mails: %w", err)
 	}
 	for i := range list {
 		if list[i].sealed {
-			err = errors.Join(err, list[i].open(o.Sealer))
+			err = errors.Join(err, list[i].unseal(o.Sealer))
 			list[i].sealed = false
 		}
 	}
 	return list, err
 }
 
-// Kept is how long a mail that was sent or given up is kept at least. A cause
-// that comes again after that time is mailed again.
+// Kept is the minimum retention of a sent or given-up email. After that, the same cause is emailed
+// again.
 const Kept = 90 * 24 * time.Hour
 
-// Pruner removes old mails: they name people.
+// Pruner deletes old emails, because they name people.
 type Pruner struct {
 	DB  *sqldb.DB
 	Now func() time.Time
 }
 
-// Prune removes the mails that were sent or given up longer ago than Kept, and returns
-// how many there were.
+// Prune deletes emails that were sent or given up longer than Kept ago, and returns their number.
 func (k *Pruner) Prune(ctx context.Context) (int64, error) {
-	n, err := k.DB.DeleteInBatches(ctx, k.Now().Add(-Kept), `DELETE FROM mails WHERE id IN (
-		SELECT id FROM mails WHERE state <> `+sqldb.Literal(Waiting)+` AND created_at < $1 ORDER BY id LIMIT $2)`)
+	n, err := k.DB.DeleteAged(
+		ctx,
+		k.Now().Add(-Kept),
+		sqldb.Aged{From: `FROM mails`, Old: `state <> ` + sqldb.Literal(Waiting) + ` AND created_at < $1`},
+	)
 	if err != nil {
 		return n, fmt.Errorf("prune mails: %w", err)
 	}

@@ -23,11 +23,11 @@ var (
 	box    = newBox(0)
 	outbox = &mail.Outbox{Sealer: box}
 
-	// visible compares what the package shows of mails.
+	// visible ignores unexported fields in comparisons.
 	visible = cmpopts.IgnoreUnexported(mail.Record{}, mail.Outgoing{})
 )
 
-// newBox is what seals with a key of one byte repeated.
+// newBox returns a sealer with a key of one repeated byte.
 func newBox(b byte) *secret.Sealer {
 	box, err := secret.NewSealer(bytes.Repeat([]byte{b}, secret.KeySize))
 	if err != nil {
@@ -36,7 +36,7 @@ func newBox(b byte) *secret.Sealer {
 	return box
 }
 
-// clock is a time that the test turns.
+// clock is a time set by the test.
 type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }
@@ -61,7 +61,7 @@ func put(t *testing.T, db *sqldb.DB, at time.Time, messages ...mail.Message) {
 	}
 }
 
-// records are the mails, oldest first.
+// records returns the emails, oldest first.
 func records(t *testing.T, db *sqldb.DB) []mail.Record {
 	t.Helper()
 	list, err := outbox.Recent(t.Context(), db, 1000)
@@ -83,7 +83,7 @@ func record(t *testing.T, db *sqldb.DB) mail.Record {
 	return list[0]
 }
 
-// once does a round and checks how many mails it took.
+// once runs a round and checks the number of emails it took.
 func once(t *testing.T, s *mail.Sender, want int) {
 	t.Helper()
 	if n, err := s.Once(t.Context()); n != want || err != nil {
@@ -91,7 +91,7 @@ func once(t *testing.T, s *mail.Sender, want int) {
 	}
 }
 
-// quiet is a log that nobody reads.
+// quiet discards the log.
 var quiet = slog.New(slog.DiscardHandler)
 
 func TestPut(t *testing.T) {

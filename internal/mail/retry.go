@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// Schedule is how long a mail waits after each attempt that failed for a reason
-// that may pass: about two days in all. The first waits are those of servers
-// that ask strangers to come back (greylisting).
+// Schedule is the wait after each attempt with a temporary failure: about two days in total. The
+// first waits suit servers that use greylisting.
 var Schedule = []time.Duration{
-	time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour,
+	time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
+	24 * time.Hour,
 }
 
-// Delay is how long mail id waits after its attempt of that number, counted from
-// 1: what the schedule says, up to a tenth more or less, so that what failed
-// together does not come back together. False means that no attempt is left.
-// It is always the same for the same mail and attempt.
+// Delay returns the wait of email id after an attempt, counted from 1: that of the schedule, up to
+// a tenth more or less, so that emails that failed together do not come back together. It returns
+// false if no attempt is left. The result is the same for the same email and attempt.
 func Delay(schedule []time.Duration, id int64, attempt int) (time.Duration, bool) {
 	if attempt < 1 || attempt > len(schedule) {
 		return 0, false

@@ -14,13 +14,13 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// secretive is a mail whose text must not stay.
+// secretive is an email with a text that must not be kept.
 var secretive = mail.Message{
 	Cause: "link 1", To: "ann@example.com", Subject: "Your link",
 	Text: "https://market.example/sign-in/link?token=abc\n", HTML: "<p>token=abc</p>",
 }
 
-// stored is body and html of the mails as they are in the table.
+// stored returns body and html of the emails as stored.
 func stored(t *testing.T, db *sqldb.DB) string {
 	t.Helper()
 	list, err := sqldb.All(t.Context(), db, sqldb.Value[string], `SELECT body || html FROM mails ORDER BY id`)
@@ -30,9 +30,8 @@ func stored(t *testing.T, db *sqldb.DB) string {
 	return strings.Join(list, "\n")
 }
 
-// TestWaitingIsSealed: while a mail waits, also between attempts, the table does
-// not tell what it says; after the last one nothing of that is left, and who got
-// it, when and about what is.
+// TestWaitingIsSealed: while an email waits, also between attempts, its stored text is sealed.
+// After the last attempt the text is gone, and recipient, time and subject stay.
 func TestWaitingIsSealed(t *testing.T) {
 	for name, failed := range map[string]error{"sent": nil, "given up": errors.New("no such mailbox")} {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +65,7 @@ func TestWaitingIsSealed(t *testing.T) {
 	}
 }
 
-// inTheClear stores a mail as older programs did.
+// inTheClear stores an email as older versions did.
 func inTheClear(t *testing.T, db *sqldb.DB, m mail.Message) {
 	t.Helper()
 	put(t, db, noon, m)
@@ -79,8 +78,8 @@ func inTheClear(t *testing.T, db *sqldb.DB, m mail.Message) {
 	}
 }
 
-// TestOldMails: mails that an older program left in the clear are sealed when the
-// sender starts, and are sent as they were, sealed or not.
+// TestOldMails: emails that an older version left in the clear are sealed when the sender starts,
+// and are sent unchanged, sealed or not.
 func TestOldMails(t *testing.T) {
 	db, c, p := sqldbtest.Open(t), &clock{now: noon}, &post{}
 	s := &mail.Sender{DB: db, Sealer: box, Now: c.Now, Transport: p, Log: quiet, Batch: 2}
@@ -109,7 +108,7 @@ func TestOldMails(t *testing.T) {
 	}
 }
 
-// TestAnotherKey: a mail that the sender cannot open is not lost.
+// TestAnotherKey: an email that the sender cannot open is not lost.
 func TestAnotherKey(t *testing.T) {
 	db, c, p := sqldbtest.Open(t), &clock{now: noon}, &post{}
 	put(t, db, noon, secretive)

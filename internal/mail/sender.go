@@ -15,30 +15,30 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Every is how often the Sender looks into the outbox unless it is woken.
+// Every is the Sender's default poll interval.
 const Every = 15 * time.Second
 
-// Sender is the job that sends the mails of the outbox. It is meant to run on one node
-// at a time, and may run on several: a mail is leased to one of them while it is being
-// sent, and a failed node's leases end. Only a node that dies between a server's answer and its own record
-// of it leaves a mail that is sent a second time, under the same message id.
+// Sender is the job that sends the emails of the outbox. It is meant to run on one node at a time,
+// but may run on several: an email is leased to one of them while it is being sent, and a failed
+// node's leases end. An email is sent twice only if a node dies between a server's answer and its
+// own record of it; both have the same message id.
 type Sender struct {
 	DB        *sqldb.DB
 	Now       func() time.Time
-	Sealer    *secret.Sealer // opens what mails say
+	Sealer    *secret.Sealer // opens texts of emails
 	Transport Transport      // nil: Nowhere
 	Log       *slog.Logger   // nil: slog.Default()
-	Ran       job.Ran        // called after each look into the outbox; nil: not called
+	Ran       job.Ran        // called after each poll; nil: not called
 
-	Every   time.Duration   // between looks into the outbox when nobody wakes us; 0: Every
-	Batch   int             // mails taken at a time; 0: 20
-	Timeout time.Duration   // of one mail; 0: 1 min
-	Lease   time.Duration   // how long mails that were taken are ours; 0: 10 min
-	Grace   time.Duration   // how long the mail being sent may take when the service stops; 0: 5 s
+	Every   time.Duration   // poll interval without a wake-up; 0: Every
+	Batch   int             // emails claimed at a time; 0: 20
+	Timeout time.Duration   // of one email; 0: 1 min
+	Lease   time.Duration   // duration of a claim; 0: 10 min
+	Grace   time.Duration   // extra time for the current email when the service stops; 0: 5 s
 	Retry   []time.Duration // waits after failed attempts; nil: Schedule
 
-	bell     chan struct{}
-	makeBell sync.Once
+	wake     chan struct{}
+	makeWake sync.Once
 }
 
 func (s *Sender) every() time.Duration   { return cmp.Or(s.Every, Every) }
@@ -46,7 +46,7 @@ func (s *Sender) batch() int             { return cmp.Or(s.Batch, 20) }
 func (s *Sender) timeout() time.Duration { return cmp.Or(s.Timeout, time.Minute) }
 func (s *Sender) grace() time.Duration   { return cmp.Or(s.Grace, 5*time.Second) }
 
-// lease is at least long enough for a mail that is taken to be tried.
+// lease returns a duration that is long enough to try at least one claimed email.
 func (s *Sender) lease() time.Duration {
 	return max(cmp.Or(s.Lease, 10*time.Minute), 2*(s.timeout()+s.grace()))
 }
@@ -60,29 +60,28 @@ func (s *Sender) retry() []time.Duration {
 	return s.Retry
 }
 
-// Wake makes a running Sender look into the outbox now. It never waits, and may
-// be called from anywhere: it is Outbox.Wake.
+// Wake makes a running Sender poll now. It never waits, and may be called from any goroutine: it is
+// Outbox.Wake.
 func (s *Sender) Wake() {
 	select {
 	case s.rings() <- struct{}{}:
-	default: // it is about to look
+	default: // a poll is already pending
 	}
 }
 
 func (s *Sender) rings() chan struct{} {
-	s.makeBell.Do(func() { s.bell = make(chan struct{}, 1) })
-	return s.bell
+	s.makeWake.Do(func() { s.wake = make(chan struct{}, 1) })
+	return s.wake
 }
 
-// Run sends what is due until ctx ends. A poll that fails is logged, and the
-// next one comes all the same.
+// Run sends due emails until ctx ends. A failed poll is logged, and the next one follows as usual.
 func (s *Sender) Run(ctx context.Context) {
 	ticker := time.NewTicker(s.every())
 	defer ticker.Stop()
 	sealed := false
 	for {
 		if !sealed {
-			sealed = s.sealOld(ctx) == nil // a database that fails here fails the poll, too
+			sealed = s.sealOld(ctx) == nil // a database error here fails the poll, too
 		}
 		began := time.Now()
 		n, err := s.once(ctx)
@@ -104,7 +103,7 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
-// once takes a batch of due mails, tries each, and returns how many it took.
+// once claims a batch of due emails, tries each, and returns the number claimed.
 func (s *Sender) once(ctx context.Context) (int, error) {
 	now := s.Now()
 	until := now.Add(s.lease())
@@ -113,7 +112,7 @@ func (s *Sender) once(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	for i, o := range taken {
-		// A mail whose lease would end on the way could be sent by another node too.
+		// If its lease ends on the way, another node could send the email, too.
 		if ctx.Err() != nil || s.Now().Add(s.timeout()+s.grace()).After(until) {
 			return len(taken), s.handBack(ctx, taken[i:], until)
 		}
@@ -125,21 +124,35 @@ func (s *Sender) once(ctx context.Context) (int, error) {
 }
 
 func scanOutgoing(r *sqldb.Row, o *Outgoing) error {
-	err := r.Scan(&o.ID, &o.Cause, &o.Thread, &o.To, &o.Subject, &o.sealed, &o.Text, &o.HTML, &o.Transient, &o.Attempt, &o.At)
+	err := r.Scan(
+		&o.ID,
+		&o.Cause,
+		&o.Thread,
+		&o.To,
+		&o.Subject,
+		&o.sealed,
+		&o.Text,
+		&o.HTML,
+		&o.Transient,
+		&o.Attempt,
+		&o.At,
+	)
 	o.Attempt++
 	return err
 }
 
-// claim leases due mails to this node. The outer condition repeats the inner
-// one: PostgreSQL checks it again once it has the row, and by then another node
-// may have leased the mail, sent it, or put it off.
+// claim leases due emails to this node. The outer condition repeats the inner one: PostgreSQL
+// checks it again once it has the row, and by then another node may have leased, sent or delayed
+// the email.
 func (s *Sender) claim(ctx context.Context, now, until time.Time) ([]Outgoing, error) {
 	var taken []Outgoing
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		taken, err = sqldb.All(ctx, tx, scanOutgoing, `UPDATE mails SET lease_until = $2
-			WHERE id IN (SELECT id FROM mails WHERE `+isWaiting+` AND due_at <= $1 AND lease_until <= $1 ORDER BY due_at, id LIMIT $3)
+			WHERE id IN (SELECT id FROM mails
+			WHERE `+isWaiting+` AND due_at <= $1 AND lease_until <= $1 ORDER BY due_at, id LIMIT $3)
 				AND `+isWaiting+` AND due_at <= $1 AND lease_until <= $1
-			RETURNING id, cause, thread, recipient, subject, sealed, body, html, transient, attempts, created_at`, now, until, s.batch())
+			RETURNING id, cause, thread, recipient, subject, sealed, body, html, transient, attempts, created_at`, now,
+			until, s.batch())
 		return err
 	})
 	if err != nil {
@@ -149,7 +162,7 @@ func (s *Sender) claim(ctx context.Context, now, until time.Time) ([]Outgoing, e
 	return taken, nil
 }
 
-// send tries one mail and records what came of it.
+// send tries one email and records the result.
 func (s *Sender) send(ctx context.Context, o Outgoing, until time.Time) error {
 	transport := s.Transport
 	if transport == nil {
@@ -159,21 +172,21 @@ func (s *Sender) send(ctx context.Context, o Outgoing, until time.Time) error {
 	defer cancel()
 	began := time.Now()
 	if o.sealed {
-		if err := o.open(s.Sealer); err != nil {
-			// A node with the right key, or this one once it has it, may open it.
+		if err := o.unseal(s.Sealer); err != nil {
+			// A node with the right key, possibly this one later, may open it.
 			return s.record(ctx, s.outcome(o, true, err, 0), until)
 		}
 	}
 	again, err := transport.Send(limited, o)
 	if err != nil && again && ctx.Err() != nil {
-		// The service stops: that is no failure of the mail's.
+		// The service stops: this is not a failure of the email.
 		return s.handBack(ctx, []Outgoing{o}, until)
 	}
 	return s.record(ctx, s.outcome(o, again, err, time.Since(began)), until)
 }
 
-// limit is the time that one mail has. The end of ctx leaves it a little more:
-// cut off between the mail and the server's answer, it would be sent twice.
+// limit returns the context for one email. The end of ctx leaves it some more time: if it were cut
+// off between the email and the server's answer, it would be sent twice.
 func (s *Sender) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.timeout())
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(s.grace(), cancel) })
@@ -183,7 +196,7 @@ func (s *Sender) limit(ctx context.Context) (context.Context, context.CancelFunc
 	}
 }
 
-// outcome is where an attempt leaves its mail.
+// outcome is the result of an attempt.
 type outcome struct {
 	Outgoing
 	state  State
@@ -192,7 +205,7 @@ type outcome struct {
 	failed string
 }
 
-// outcome decides where an attempt leaves its mail, and logs it.
+// outcome decides the result of an attempt, and logs it.
 func (s *Sender) outcome(o Outgoing, again bool, err error, took time.Duration) outcome {
 	now := s.Now()
 	log := s.log().With("mail", o.ID, "cause", o.Cause, "attempt", o.Attempt, "took", took.Round(time.Millisecond))
@@ -210,7 +223,7 @@ func (s *Sender) outcome(o Outgoing, again bool, err error, took time.Duration) 
 	return outcome{Outgoing: o, state: GivenUp, due: now, failed: failed}
 }
 
-// clip bounds what is kept of an error.
+// clip limits the length of a stored error.
 func clip(s string) string {
 	const most = 500
 	if r := []rune(s); len(r) > most {
@@ -219,10 +232,9 @@ func clip(s string) string {
 	return s
 }
 
-// record writes where an attempt left its mail, also when the service stops
-// meanwhile: what was sent must not be sent again. A mail that is no longer ours
-// is left to the node that has it. What a mail says is blanked at its end, and a
-// transient mail removed, also from the database's files.
+// record writes the result of an attempt, even if the service stops meanwhile: a sent email must
+// not be sent again. An email that is no longer leased to us is left to its new node. At its end,
+// an email's text is blanked, and a transient email deleted, also from the database's files.
 func (s *Sender) record(ctx context.Context, r outcome, until time.Time) error {
 	return s.write(ctx, "record a mail", func(tx *sqldb.Tx) {
 		tx.Queue(`UPDATE mails SET state = $3, attempts = $4, due_at = $5, sent_at = $6, error = $7, lease_until = 0
@@ -232,13 +244,19 @@ func (s *Sender) record(ctx context.Context, r outcome, until time.Time) error {
 			if r.Transient {
 				tx.Purge()
 			}
-			tx.Queue(`UPDATE mails SET sealed = $2, body = '', html = '' WHERE id = $1 AND state <> $3 AND (state <> $4 OR lasting = FALSE)`,
-				r.ID, false, Waiting, GivenUp)
+			tx.Queue(
+				`UPDATE mails SET sealed = $2, body = '', html = '' WHERE id = $1 AND state <> $3 AND (state <> $4
+					OR lasting = FALSE)`,
+				r.ID,
+				false,
+				Waiting,
+				GivenUp,
+			)
 		}
 	})
 }
 
-// handBack ends the leases of mails that were not tried.
+// handBack ends the leases of emails that were not tried.
 func (s *Sender) handBack(ctx context.Context, mails []Outgoing, until time.Time) error {
 	if len(mails) == 0 {
 		return nil
@@ -250,8 +268,8 @@ func (s *Sender) handBack(ctx context.Context, mails []Outgoing, until time.Time
 	})
 }
 
-// write writes although ctx may be over. Where the database is away for a
-// moment it tries again, since a mail whose record is lost is sent twice.
+// write writes even if ctx has ended. If the database is unavailable for a moment, it retries,
+// because an email without a record is sent twice.
 func (s *Sender) write(ctx context.Context, doing string, fn func(*sqldb.Tx)) error {
 	const tries, pause, most = 5, 200 * time.Millisecond, 10 * time.Second
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)

@@ -18,9 +18,9 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// post is a transport that the test plays.
+// post is a transport controlled by the test.
 type post struct {
-	send func(context.Context, mail.Outgoing) (bool, error) // nil: takes it
+	send func(context.Context, mail.Outgoing) (bool, error) // nil: accepts it
 
 	lock sync.Mutex
 	got  []mail.Outgoing
@@ -135,7 +135,7 @@ func TestNotConfigured(t *testing.T) {
 	}
 }
 
-// TestTwoNodes lets several nodes fight for the same mails: each is sent once.
+// TestTwoNodes: several nodes compete for the same emails, and each is sent once.
 func TestTwoNodes(t *testing.T) {
 	const mails, nodes = 300, 4
 	at, c, p := sqldbtest.URL(t), &clock{now: noon}, &post{}
@@ -175,8 +175,8 @@ func TestTwoNodes(t *testing.T) {
 	}
 }
 
-// TestDeadNode: the mail of a node that vanished is sent by another, once its
-// lease is over; what the first says of it later counts no more.
+// TestDeadNode: another node sends the email of a vanished node, once its lease is over; a later
+// result of the first node is ignored.
 func TestDeadNode(t *testing.T) {
 	db, c := sqldbtest.Open(t), &clock{now: noon}
 	put(t, db, noon, message(1))
@@ -196,7 +196,7 @@ func TestDeadNode(t *testing.T) {
 	}
 }
 
-// TestSlowBatch: mails that might outlast their lease are handed back untried.
+// TestSlowBatch: emails that might outlast their lease are handed back untried.
 func TestSlowBatch(t *testing.T) {
 	db, c := sqldbtest.Open(t), &clock{now: noon}
 	p := &post{send: func(context.Context, mail.Outgoing) (bool, error) {
@@ -215,8 +215,8 @@ func TestSlowBatch(t *testing.T) {
 	}
 }
 
-// TestStop: the end of the service is no failure of a mail's. The one on its way
-// gets a little time, the others go back.
+// TestStop: the end of the service is not a failure of an email. The current one gets a little
+// time, the others are handed back.
 func TestStop(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(context.Context) (bool, error)
@@ -246,7 +246,7 @@ func TestStop(t *testing.T) {
 			if list[1].State != mail.Waiting || list[1].Attempts != 0 || len(p.got) != 1 {
 				t.Errorf("the mail behind it: %v after %d attempts", list[1].State, list[1].Attempts)
 			}
-			// Nothing is leased: another node goes on at once.
+			// Nothing is leased: another node continues immediately.
 			next := &post{}
 			left := 1
 			if c.want == mail.Waiting {
@@ -296,7 +296,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunOutlastsTheDatabase: polls that fail are logged, and Run goes on.
+// TestRunOutlastsTheDatabase: failed polls are logged, and Run continues.
 func TestRunOutlastsTheDatabase(t *testing.T) {
 	db, err := sqldb.Open(t.Context(), sqldbtest.URL(t), sqldb.Options{})
 	if err != nil {

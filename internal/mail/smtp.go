@@ -16,36 +16,36 @@ import (
 	gomail "github.com/wneessen/go-mail"
 )
 
-// Security is how the way to the server is protected.
+// Security is the encryption of the connection to the server.
 type Security string
 
 // The securities.
 const (
-	STARTTLS Security = "starttls" // begins in the clear and must turn to TLS before anything is said
+	STARTTLS Security = "starttls" // starts in the clear and must switch to TLS before anything is sent
 	TLS      Security = "tls"      // TLS from the first byte
 	Plain    Security = "none"     // in the clear: for a server on this machine
 )
 
-// SMTP is a transport through a mail server. A mail whose answer is lost on the
-// way back is sent again: the price of not losing one.
+// SMTP is a transport through a mail server. If the server's answer is lost, the email is sent
+// again: the price of not losing one.
 type SMTP struct {
 	Host           string
 	Port           int
 	Security       Security // "": STARTTLS
 	User, Password string   // "": no authentication
 	From           *mail.Address
-	Hello          string         // what we call ourselves; "": this machine's name
-	Timeout        time.Duration  // of each phase: connecting, greeting, sending; 0: 20 s
-	Roots          *x509.CertPool // whom to trust; nil: whom the machine trusts
+	Hello          string         // name in HELO; "": this machine's name
+	Timeout        time.Duration  // per phase: connecting, greeting, sending; 0: 20 s
+	Roots          *x509.CertPool // trusted authorities; nil: the system's
 }
 
-// mechanisms are the ways to authenticate that we know, the better first. Those
-// that would send the password in the clear are refused on an unprotected way.
+// mechanisms lists the supported authentication mechanisms, the better first. Those that would send
+// the password in the clear are refused on an unencrypted connection.
 var mechanisms = []gomail.SMTPAuthType{
 	gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin, gomail.SMTPAuthCramMD5,
 }
 
-// Send hands the mail to the server.
+// Send passes the email to the server.
 func (s *SMTP) Send(ctx context.Context, o Outgoing) (again bool, err error) {
 	// Everything about the connection ends with the call.
 	ctx, cancel := context.WithCancel(ctx)
@@ -57,8 +57,7 @@ func (s *SMTP) Send(ctx context.Context, o Outgoing) (again bool, err error) {
 	m := compose(o, s.From)
 	err = client.DialAndSendWithContext(ctx, m)
 	if err == nil || m.IsDelivered() {
-		// Once the server said that it has the mail, a failed QUIT is no reason
-		// to send it again.
+		// Once the server has accepted the email, a failed QUIT is no reason to send it again.
 		return false, nil
 	}
 	if ctx.Err() != nil {
@@ -67,7 +66,7 @@ func (s *SMTP) Send(ctx context.Context, o Outgoing) (again bool, err error) {
 	return retry(err), s.explain(err, o.To)
 }
 
-// Try connects to the server as for a mail, signs in, and sends none.
+// Try connects and signs in to the server without sending an email.
 func (s *SMTP) Try(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -81,13 +80,15 @@ func (s *SMTP) Try(ctx context.Context) error {
 	return client.Close()
 }
 
-// client makes a client for one mail.
+// client creates a client for one email.
 func (s *SMTP) client(ctx context.Context) (*gomail.Client, error) {
 	options := []gomail.Option{
 		gomail.WithPort(s.Port), gomail.WithTimeout(s.timeout()),
 		gomail.WithoutNoop(), gomail.WithoutRset(),
 		gomail.WithTLSConfig(s.tls()),
-		gomail.WithDialContextFunc(func(_ context.Context, network, _ string) (net.Conn, error) { return s.dial(ctx, network) }),
+		gomail.WithDialContextFunc(
+			func(_ context.Context, network, _ string) (net.Conn, error) { return s.dial(ctx, network) },
+		),
 	}
 	switch s.Security {
 	case TLS, Plain: // as dialled
@@ -113,8 +114,8 @@ func (s *SMTP) tls() *tls.Config {
 	return &tls.Config{ServerName: s.Host, RootCAs: s.Roots, MinVersion: tls.VersionTLS12}
 }
 
-// dial connects to the server. The connection closes with ctx, whatever the
-// client is waiting for by then; it knows only its timeout.
+// dial connects to the server. The connection closes with ctx; the client itself knows only its
+// timeout.
 func (s *SMTP) dial(ctx context.Context, network string) (net.Conn, error) {
 	limited, cancel := context.WithTimeout(ctx, s.timeout())
 	defer cancel()
@@ -131,23 +132,23 @@ func (s *SMTP) dial(ctx context.Context, network string) (net.Conn, error) {
 	return conn, nil
 }
 
-// authenticateFirst is the answer of a server that wants a password, or TLS: a
-// matter of our settings and not of the mail.
+// authenticateFirst is the answer of a server that requires a password, or TLS: a problem of our
+// settings and not of the email.
 const authenticateFirst = 530
 
-// retry reports whether another attempt may succeed. Only a refusal of
-// this very mail is final. A server that cannot be reached, wants another
-// password or shows a wrong certificate is something that its operator or ours
-// can set right while the mail waits.
+// retry reports whether another attempt may succeed. Only a refusal of this particular email is
+// final. An unreachable server, a wrong password or a wrong certificate can be fixed by its
+// operator or ours while the email waits.
 func retry(err error) bool {
 	e, ok := errors.AsType[*gomail.SendError](err)
 	return !ok || e.ErrorCode() < 500 || e.ErrorCode() == authenticateFirst
 }
 
-// explain says in words what the server did. The address is left out, since the
-// text is logged; a recipient is known by the mail's record.
+// explain describes the server's error. It omits the address, because the text is logged; the
+// email's record has the recipient.
 func (s *SMTP) explain(err error, to string) error {
-	did, text := "could not be used", err.Error()
+	did := "could not be used"
+	text := err.Error()
 	if e, ok := errors.AsType[*gomail.SendError](err); ok {
 		text, _, _ = strings.Cut(e.Error(), ", affected ")
 		if e.ErrorCode() != 0 {
@@ -161,14 +162,14 @@ func (s *SMTP) explain(err error, to string) error {
 	return fmt.Errorf("the mail server %s %s: %s", s.address(), did, text)
 }
 
-// refused says what a server did when it answered with a refusal.
+// refused describes a refusal by the server.
 func refused(at gomail.SendErrReason) string {
 	switch at {
 	case gomail.ErrSMTPMailFrom:
 		return "refused the sender"
 	case gomail.ErrSMTPRcptTo:
 		return "refused the recipient"
-	default: // all else is about the mail as a whole
+	default: // everything else concerns the whole email
 		return "refused the mail"
 	}
 }

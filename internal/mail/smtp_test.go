@@ -83,8 +83,7 @@ func looksRight(t *testing.T, got *enmime.Envelope, want mail.Outgoing) {
 	}
 }
 
-// TestSMTPAddresses: what our rule takes as an address reaches the server, and
-// nothing of it can break out of its line.
+// TestSMTPAddresses: every valid address reaches the server, and none can break out of its line.
 func TestSMTPAddresses(t *testing.T) {
 	server := mailtest.Start(t, mailtest.Options{})
 	for _, to := range []string{"a@b", "dot..dot@example.com", "o'brien@example.com", "ann+tag@example.com", "jürgen@bücher.example", "用户@例子.公司"} {
@@ -124,7 +123,7 @@ func TestSMTPRefuses(t *testing.T) {
 		server mailtest.Options
 		change func(*mail.SMTP)
 		again  bool
-		want   string // in the error
+		want   string // part of the error
 	}{
 		"greylisted":           {server: mailtest.Options{Answer: answer("rcpt", 451)}, again: true, want: `refused the recipient: 451 "4.1.1 no thanks, the recipient"`},
 		"unknown recipient":    {server: mailtest.Options{Answer: answer("rcpt", 550)}, want: `refused the recipient: 550 "5.1.1 no thanks, the recipient"`},
@@ -174,7 +173,7 @@ func TestSMTPRefuses(t *testing.T) {
 	}
 }
 
-// TestSMTPGreylisting walks a mail through a server that first asks to come back.
+// TestSMTPGreylisting sends an email through a server that first asks to come back later.
 func TestSMTPGreylisting(t *testing.T) {
 	var asked atomic.Int64
 	server := mailtest.Start(t, mailtest.Options{Security: mail.TLS, Answer: func(step, _ string) error {
@@ -200,8 +199,7 @@ func TestSMTPGreylisting(t *testing.T) {
 	}
 }
 
-// TestSMTPHangs: a server that never says anything does not hold us longer than
-// our own end, or its timeout.
+// TestSMTPHangs: a server that says nothing blocks us only until our own end, or its timeout.
 func TestSMTPHangs(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -259,7 +257,7 @@ func TestFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer raw.Close() //nolint:errcheck // it is only read
+	defer raw.Close() //nolint:errcheck // only read
 	got, err := enmime.ReadEnvelope(raw)
 	if err != nil {
 		t.Fatal(err)

@@ -10,42 +10,42 @@ import (
 	"time"
 )
 
-// Outgoing is a mail on its way. What it is made of is the same on every
-// attempt, its message id too, so that a receiver can tell a repeated one.
+// Outgoing is an email being sent. Its content and message id are the same on every attempt, so
+// that a receiver can recognize a repetition.
 type Outgoing struct {
 	ID int64
 	Message
-	At      time.Time // when it was put in: its date
+	At      time.Time // when it was queued: its date
 	Attempt int       // counted from 1
 
-	sealed bool // Text and HTML are as they are stored
+	sealed bool // Text and HTML are as stored
 }
 
-// Transport sends mails. Send returns nil once the mail was accepted; otherwise it says
+// Transport sends emails. Send returns nil once the email was accepted; otherwise again reports
 // whether another attempt may succeed. It ends when ctx does.
 type Transport interface {
 	Send(ctx context.Context, o Outgoing) (again bool, err error)
 }
 
-// Nowhere is the transport of a service that is not set up for mail. It refuses every
-// mail, and the record of each says so.
+// Nowhere is the transport of a service without email settings. It refuses every email, and the
+// record of each has this error.
 type Nowhere struct{}
 
-// ErrNotConfigured is the error of a mail where no mail server is set.
+// ErrNotConfigured is the error of an email without a mail server.
 var ErrNotConfigured = errors.New("mail is not configured: set smtp-url and mail-from to have mails sent")
 
-// Send refuses the mail for good.
+// Send refuses the email permanently.
 func (Nowhere) Send(context.Context, Outgoing) (bool, error) { return false, ErrNotConfigured }
 
-// Folder is a transport into a folder: one .eml file for each mail, as a server
-// would have got it. For trying out, and for what picks mails up from there.
+// Folder is a transport into a folder: one .eml file per email, as a server would receive it. It is
+// for trials, and for programs that pick emails up from there.
 type Folder struct {
-	Dir  string // made if it is not there
+	Dir  string // created if missing
 	From *mail.Address
 }
 
-// Send writes the mail's file. It appears whole or not at all, under a name of
-// the mail's own, so that a repeated mail is not a second file.
+// Send writes the email's file. It appears complete or not at all, under the email's own name, so
+// that a repetition makes no second file.
 func (f Folder) Send(_ context.Context, o Outgoing) (again bool, err error) {
 	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
 		return true, fmt.Errorf("make the folder for mails: %w", err)

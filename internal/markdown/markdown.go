@@ -1,7 +1,6 @@
-// Package markdown turns the text that partners write about their products into HTML that
-// our pages can show. It owns which HTML that may be: paragraphs, headings below those of
-// the page, lists, emphasis, code, quotes and links. There are no images, no raw HTML, no
-// styles and no scripts.
+// Package markdown converts partners' product texts to HTML for our pages. It decides which HTML is
+// allowed: paragraphs, headings below those of the page, lists, emphasis, code, quotes and links.
+// There are no images, no raw HTML, no styles and no scripts.
 package markdown
 
 import (
@@ -24,20 +23,21 @@ var (
 	policy    = newPolicy()
 )
 
-// pageLevel is the level of the heading that a page has above the text.
+// pageLevel is the level of the page's heading above the text.
 const pageLevel = 2
 
-// demote moves headings below those of the page and closes gaps between their levels, so
-// that the outline of the page stays true: who writes "###" first means the first level.
+// demote moves headings below those of the page and closes gaps between their levels, so that the
+// page's outline stays correct: a first heading "###" is at the first level.
 type demote struct{}
 
-// Transform is goldmark's.
+// Transform implements parser.ASTTransformer.
 func (demote) Transform(doc *ast.Document, _ text.Reader, _ parser.Context) {
 	var headings []*ast.Heading
 	var levels []int
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the function never fails
 		if h, ok := n.(*ast.Heading); ok && entering {
-			headings, levels = append(headings, h), append(levels, h.Level)
+			headings = append(headings, h)
+			levels = append(levels, h.Level)
 		}
 		return ast.WalkContinue, nil
 	})
@@ -50,11 +50,27 @@ func (demote) Transform(doc *ast.Document, _ text.Reader, _ parser.Context) {
 	}
 }
 
-// newPolicy names everything that is let through. goldmark leaves out raw HTML and
-// addresses with scripts itself; this holds if it ever does not.
+// newPolicy lists everything that is allowed. goldmark itself removes raw HTML and script URLs;
+// this policy does not rely on that.
 func newPolicy() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
-	p.AllowElements("p", "br", "hr", "strong", "em", "ul", "ol", "li", "code", "pre", "blockquote", "h3", "h4", "h5", "h6")
+	p.AllowElements(
+		"p",
+		"br",
+		"hr",
+		"strong",
+		"em",
+		"ul",
+		"ol",
+		"li",
+		"code",
+		"pre",
+		"blockquote",
+		"h3",
+		"h4",
+		"h5",
+		"h6",
+	)
 	p.AllowAttrs("start").Matching(regexp.MustCompile(`^[0-9]{1,6}$`)).OnElements("ol")
 	p.AllowAttrs("href").OnElements("a")
 	p.AllowURLSchemes("https", "http", "mailto")
@@ -65,18 +81,18 @@ func newPolicy() *bluemonday.Policy {
 	return p
 }
 
-// maxRendered is how many texts are remembered as HTML. A page that many people look at
-// would spend most of its time on the same text.
+// maxRendered is the size of the cache. A popular page would spend most of its time on the same
+// text.
 const maxRendered = 128
 
-// rendered has texts as HTML, by text. It is emptied when it is full, which is simpler
-// than to know which of them is the oldest.
+// rendered caches HTML by source text. It is emptied when full, which is simpler than tracking the
+// oldest entry.
 var rendered = struct {
 	mu   sync.Mutex
 	html map[string]template.HTML
 }{html: make(map[string]template.HTML)}
 
-// HTML is the text as HTML. What cannot be shown is left out.
+// HTML returns the text as HTML, without disallowed parts.
 func HTML(source string) template.HTML {
 	rendered.mu.Lock()
 	html, ok := rendered.html[source]
@@ -99,5 +115,5 @@ func render(source string) template.HTML {
 	if err := converter.Convert([]byte(source), &b); err != nil {
 		return template.HTML("<p>" + template.HTMLEscapeString(source) + "</p>") //nolint:gosec // it is escaped
 	}
-	return template.HTML(policy.SanitizeBytes(b.Bytes())) //nolint:gosec // the policy lets through what pages may show
+	return template.HTML(policy.SanitizeBytes(b.Bytes())) //nolint:gosec // sanitized by the policy
 }

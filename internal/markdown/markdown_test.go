@@ -34,7 +34,7 @@ func TestHTML(t *testing.T) {
 	}
 }
 
-// TestHTMLOfManyTexts: each text has its own HTML, however many there are, at once and again.
+// TestHTMLOfManyTexts: each of many texts has its own HTML, concurrently and repeatedly.
 func TestHTMLOfManyTexts(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
@@ -50,8 +50,7 @@ func TestHTMLOfManyTexts(t *testing.T) {
 	wg.Wait()
 }
 
-// FuzzHTML: whatever the text, only the elements and attributes that are named above
-// come out.
+// FuzzHTML: for any text, the output has only the elements and attributes named above.
 func FuzzHTML(f *testing.F) {
 	for _, seed := range []string{"# a", "<script>", "[a](javascript:b)", "<a href=x onclick=y>", "```\n</code><img src=x>\n```", "<svg/onload=x>", "1. a\n2. b"} {
 		f.Add(seed)

@@ -1,5 +1,5 @@
-// Package money writes and reads amounts of money. An amount is a whole number of the
-// smallest unit of its currency: cents of a dollar, whole yen.
+// Package money formats and parses amounts of money. An amount is a whole number of the smallest
+// unit of its currency: cents of a dollar, whole yen.
 package money
 
 import (
@@ -9,7 +9,7 @@ import (
 	"claviger/internal/plural"
 )
 
-// digits are those after the point, where there are not two (ISO 4217).
+// digits are the digits after the point, if not two (ISO 4217).
 var digits = map[string]int{
 	"BIF": 0, "CLP": 0, "DJF": 0, "GNF": 0, "ISK": 0, "JPY": 0, "KMF": 0, "KRW": 0, "PYG": 0,
 	"RWF": 0, "UGX": 0, "UYI": 0, "VND": 0, "VUV": 0, "XAF": 0, "XOF": 0, "XPF": 0,
@@ -17,7 +17,7 @@ var digits = map[string]int{
 	"CLF": 4, "UYW": 4,
 }
 
-// Digits is how many digits an amount of the currency has after the point.
+// Digits returns the number of digits after the point for a currency.
 func Digits(currency string) int {
 	if n, ok := digits[currency]; ok {
 		return n
@@ -25,18 +25,20 @@ func Digits(currency string) int {
 	return 2
 }
 
-// Text writes an amount for people: "$59.00" for dollars, "59.00 EUR" and "5,900 JPY"
-// for others.
+// Text formats an amount for people: "$59.00" for dollars, "59.00 EUR" and "5,900 JPY" for others.
 func Text(units int64, currency string) string { return text(units, currency, Digits(currency)) }
 
 func text(units int64, currency string, digits int) string {
 	var space [48]byte
-	b, n := space[:0], uint64(units)
+	b := space[:0]
+	n := uint64(units)
 	if units < 0 {
-		b, n = append(b, "−"...), -n
+		b = append(b, "−"...)
+		n = -n
 	}
 	if currency == "USD" {
-		b, currency = append(b, '$'), ""
+		b = append(b, '$')
+		currency = ""
 	}
 	b = appendAmount(b, n, digits, plural.Grouped)
 	if currency != "" {
@@ -45,8 +47,8 @@ func text(units int64, currency string, digits int) string {
 	return string(b)
 }
 
-// Printed writes an amount as Text does or, where it counts hundredths whatever its
-// currency, as it was written then: "5,900.00 JPY".
+// Printed formats an amount like Text. An old amount in hundredths keeps its former format:
+// "5,900.00 JPY".
 func Printed(units int64, currency string, hundredths bool) string {
 	if hundredths {
 		return text(units, currency, 2)
@@ -54,8 +56,8 @@ func Printed(units int64, currency string, hundredths bool) string {
 	return Text(units, currency)
 }
 
-// Units is an amount in the smallest unit of its currency, where it may count hundredths
-// whatever its currency; of those, a part of one is left out.
+// Units returns an amount in the smallest unit of its currency. Old amounts may be in hundredths
+// for every currency; they are rounded down.
 func Units(units int64, currency string, hundredths bool) int64 {
 	if hundredths {
 		return FromHundredths(units, currency)
@@ -63,8 +65,7 @@ func Units(units int64, currency string, hundredths bool) int64 {
 	return units
 }
 
-// FromHundredths is an amount of hundredths in the smallest unit of its currency; a part of
-// one is left out.
+// FromHundredths converts hundredths to the smallest unit of the currency, rounded down.
 func FromHundredths(units int64, currency string) int64 {
 	for range Digits(currency) {
 		units *= 10
@@ -72,13 +73,14 @@ func FromHundredths(units int64, currency string) int64 {
 	return units / 100
 }
 
-// Input writes an amount as it is typed into a form: "59.00", or "5900" for yen. It is
-// not below zero.
+// Input formats an amount for a form: "59.00", or "5900" for yen. units must not be negative.
 func Input(units int64, currency string) string {
-	return string(appendAmount(nil, uint64(units), Digits(currency), func(n uint64) string { return strconv.FormatUint(n, 10) }))
+	return string(
+		appendAmount(nil, uint64(units), Digits(currency), func(n uint64) string { return strconv.FormatUint(n, 10) }),
+	)
 }
 
-// appendAmount appends an amount with so many digits after the point.
+// appendAmount appends an amount with the given number of digits after the point.
 func appendAmount(b []byte, n uint64, digits int, whole func(uint64) string) []byte {
 	unit := uint64(1)
 	for range digits {
@@ -97,8 +99,8 @@ func appendAmount(b []byte, n uint64, digits int, whole func(uint64) string) []b
 // Max is the largest amount.
 const Max = 1_000_000_000_000
 
-// Parse reads an amount as people type it, with a point or a comma before at most as
-// many digits as the currency has.
+// Parse reads a typed amount, with a point or a comma before at most as many digits as the currency
+// has.
 func Parse(text, currency string) (units int64, ok bool) {
 	whole, part, pointed := strings.Cut(strings.ReplaceAll(text, ",", "."), ".")
 	most := Digits(currency)

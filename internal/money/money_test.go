@@ -30,7 +30,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestPrinted: what was sold when every currency had two digits is written so.
+// TestPrinted: sales from when every currency had two digits keep that format.
 func TestPrinted(t *testing.T) {
 	for _, c := range []struct {
 		units    int64

@@ -1,9 +1,8 @@
-// Package notice tells buyers by mail what became of what they bought: a license is ready,
-// its receipt, another plan, a refund, a hold and its end. The mails are put into the
-// outbox in the transaction of their cause. It owns no table; package license says what
-// happened, and this package whom it tells and in which words.
+// Package notice emails buyers about their purchases: a license is ready, a receipt, a plan change,
+// a refund, a hold and its end. The emails are queued in the transaction of their cause. It owns no
+// table; package license reports the changes, and this package chooses the recipients and texts.
 //
-// A mail goes to the owner of a license alone, and says nothing about anybody else.
+// An email goes only to the owner of a license, and contains nothing about other people.
 package notice
 
 import (
@@ -17,17 +16,17 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Audience is whose purchases buyers are told of.
+// Audience selects the purchases that buyers are emailed about.
 type Audience string
 
 // The audiences.
 const (
-	Shop   Audience = "shop" // those who bought on our own pages
-	All    Audience = "all"  // also those to whom the operator's programs sold
+	Shop   Audience = "shop" // purchases on our own pages
+	All    Audience = "all"  // also sales by the operator's programs
 	Nobody Audience = "none"
 )
 
-// ParseAudience reads an audience.
+// ParseAudience parses an audience.
 func ParseAudience(s string) (Audience, error) {
 	switch a := Audience(s); a {
 	case Shop, All, Nobody:
@@ -36,24 +35,25 @@ func ParseAudience(s string) (Audience, error) {
 	return "", fmt.Errorf("must be %s, %s or %s", Shop, All, Nobody)
 }
 
-// Desk writes the mails.
-type Desk struct {
+// Mailer writes the emails.
+type Mailer struct {
 	Mail        *mail.Outbox
 	Audience    Audience
-	PublicURL   string // the address that links begin with, without a slash at its end
-	Marketplace string // what mails call it
-	LegalName   string // of who sells; "" is Marketplace
+	PublicURL   string // prefix of links, without a trailing slash
+	Marketplace string // its name in emails
+	LegalName   string // of the seller; "": Marketplace
 }
 
-// Tell puts the mails about news into the outbox, in the transaction of what happened.
-func (d *Desk) Tell(ctx context.Context, tx *sqldb.Tx, news []license.News) error {
+// Tell queues the emails about news, in the transaction of the change.
+func (d *Mailer) Tell(ctx context.Context, tx *sqldb.Tx, news []license.News) error {
 	news, sales, err := d.wanted(ctx, tx, news)
 	if err != nil || len(news) == 0 {
 		return err
 	}
 	var owners, partners []int64
 	for _, n := range news {
-		owners, partners = append(owners, n.OwnerID), append(partners, n.License.PartnerID)
+		owners = append(owners, n.OwnerID)
+		partners = append(partners, n.License.PartnerID)
 	}
 	users, err := account.ByID(ctx, tx, owners)
 	if err != nil {
@@ -65,9 +65,9 @@ func (d *Desk) Tell(ctx context.Context, tx *sqldb.Tx, news []license.News) erro
 	}
 	var mails []mail.Message
 	for _, n := range group(news) {
-		u := users[n.OwnerID] // nobody's if the owner was erased
+		u := users[n.OwnerID] // zero if the owner was erased
 		if u.Email != "" {
-			l := letter{Desk: d, subject: n, user: u, application: applications[n.License.PartnerID], sales: sales}
+			l := email{Mailer: d, subject: n, user: u, application: applications[n.License.PartnerID], sales: sales}
 			mails = append(mails, l.mails()...)
 		}
 	}
@@ -75,9 +75,13 @@ func (d *Desk) Tell(ctx context.Context, tx *sqldb.Tx, news []license.News) erro
 	return nil
 }
 
-// wanted are the news that somebody is told of, and the purchases that they are about.
-// Nothing is read about a sale of the operator's programs that nobody is told of.
-func (d *Desk) wanted(ctx context.Context, tx *sqldb.Tx, news []license.News) ([]license.News, map[int64]license.Sale, error) {
+// wanted returns the news to be emailed, and the purchases they are about. It reads nothing
+// about sales by the operator's programs that are not emailed.
+func (d *Mailer) wanted(
+	ctx context.Context,
+	tx *sqldb.Tx,
+	news []license.News,
+) ([]license.News, map[int64]license.Sale, error) {
 	var list []license.News
 	for _, n := range news {
 		if d.Audience == All || n.What != license.Sold || n.Sale.Shop {
@@ -100,22 +104,21 @@ func (d *Desk) wanted(ctx context.Context, tx *sqldb.Tx, news []license.News) ([
 	return shop, sales, nil
 }
 
-// subject is what one mail is about: the news of one license, or those of a refund of
-// several licenses of the same owner.
+// subject is the subject of one email: the news of one license, or of a refund of several licenses
+// of the same owner.
 type subject struct {
 	license.News
 	licenses []license.License
 }
 
-// group makes one subject of the news about the same refund and owner, and of the other
-// news one each.
+// group makes one subject of the news about the same refund and owner, and one of each other news.
 func group(news []license.News) []subject {
 	type refund struct {
 		what      license.Happening
 		id, owner int64
 	}
 	var list []subject
-	known := map[refund]int{} // where it is in list
+	known := map[refund]int{} // index in list
 	for _, n := range news {
 		key := refund{n.What, n.RefundID, n.OwnerID}
 		if at, ok := known[key]; ok && n.RefundID != 0 {

@@ -23,15 +23,15 @@ import (
 
 var tester = audit.System("test")
 
-// market is a marketplace with one application, of three plans.
+// market is a marketplace with one application with three plans.
 type market struct {
 	testing.TB
 	db       *sqldb.DB
-	desk     *notice.Desk
-	licenses *license.Registry
-	accounts *account.Book
+	harness  *notice.Mailer
+	licenses *license.Store
+	accounts *account.Store
 	partner  int64
-	seen     int // mails that were looked at
+	seen     int // emails already seen
 }
 
 func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
@@ -43,13 +43,13 @@ func newMarket(t testing.TB) *market {
 		t.Fatal(err)
 	}
 	db := sqldbtest.Open(t)
-	m := &market{TB: t, db: db, accounts: &account.Book{DB: db, Now: now}}
-	m.desk = &notice.Desk{
+	m := &market{TB: t, db: db, accounts: &account.Store{DB: db, Now: now}}
+	m.harness = &notice.Mailer{
 		Mail: &mail.Outbox{Sealer: box, Look: mail.Look{Name: "Acme", SupportURL: "mailto:help@acme.example"}}, Audience: notice.Shop, PublicURL: "https://acme.example", Marketplace: "Acme",
 		LegalName: "Acme Ltd",
 	}
-	m.licenses = &license.Registry{DB: db, Now: now, Gather: &license.Gatherer{}, Tell: m.desk.Tell}
-	partners := &partner.Registry{DB: db, Sealer: box, Now: now}
+	m.licenses = &license.Store{DB: db, Now: now, Gather: &license.Gatherer{}, Tell: m.harness.Tell}
+	partners := &partner.Store{DB: db, Sealer: box, Now: now}
 	var p partner.Partner
 	err = db.Write(t.Context(), func(tx *sqldb.Tx) (err error) {
 		p, _, err = partners.Create(t.Context(), tx, tester, partner.Draft{Name: "Tide Tables"}, partner.Credentials{})
@@ -60,17 +60,17 @@ func newMarket(t testing.TB) *market {
 	}
 	m.partner = p.ID
 	for tier, name := range []string{"Solo", "Team", "Fleet"} {
-		if _, _, err := partners.PutPlan(t.Context(), tester, p.ID, partner.Plan{Tier: tier + 1, Name: name, Currency: "USD"}); err != nil {
+		if _, _, err := partners.PutPlan(t.Context(), tester, p.ID, partner.Plan{Tier: tier + 1, Name: name, PriceCents: 5900, Currency: "USD"}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return m
 }
 
-// ada is who buys.
+// ada returns the buyer.
 func ada() *account.Person { return &account.Person{Email: "ada@example.com", Name: "Ada"} }
 
-// order is a purchase of the shop, for 59 dollars.
+// order returns a purchase in the shop, for 59 dollars.
 func (m *market) order() license.Purchase {
 	return license.Purchase{PartnerID: m.partner, Tier: 1, Buyer: ada(), Quantity: 1, AmountCents: 5900, Currency: "USD", ExternalID: secret.UUID(), Shop: true}
 }
@@ -84,7 +84,7 @@ func (m *market) sell(p license.Purchase) license.Sale {
 	return sale
 }
 
-// buy is a license that the shop sold, whose mails were looked at.
+// buy returns a license sold by the shop, with its emails already seen.
 func (m *market) buy() license.License {
 	m.Helper()
 	l := m.sell(m.order()).Licenses[0]
@@ -99,10 +99,10 @@ func (m *market) must(_ any, err error) {
 	}
 }
 
-// mails are the mails since the last call, oldest first.
+// mails returns the emails since the last call, oldest first.
 func (m *market) mails() []mail.Record {
 	m.Helper()
-	list, err := m.desk.Mail.Recent(m.Context(), m.db, 100)
+	list, err := m.harness.Mail.Recent(m.Context(), m.db, 100)
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func (m *market) mails() []mail.Record {
 	return list
 }
 
-// want checks who was told what since the last call.
+// want checks the recipients and subjects of the emails since the last call.
 func (m *market) want(want ...string) []mail.Record {
 	m.Helper()
 	list := m.mails()
@@ -125,7 +125,7 @@ func (m *market) want(want ...string) []mail.Record {
 	return list
 }
 
-// has checks that a mail says something in both of its forms, and names nobody else.
+// has checks that an email contains texts in both of its forms.
 func has(t testing.TB, r mail.Record, texts ...string) {
 	t.Helper()
 	for _, s := range texts {
@@ -135,8 +135,8 @@ func has(t testing.TB, r mail.Record, texts ...string) {
 	}
 }
 
-// TestSale: a sale of the shop is a mail that leads to the license and a receipt; what is
-// repeated, free or for nobody is none.
+// TestSale: a sale in the shop sends an email that links to the license, and a receipt; a repeated
+// or free sale, or one without a buyer, sends none.
 func TestSale(t *testing.T) {
 	m := newMarket(t)
 	order := m.order()
@@ -160,7 +160,7 @@ func TestSale(t *testing.T) {
 	m.want()
 }
 
-// TestAudience: sales of the operator's programs are told only where all are.
+// TestAudience: sales by the operator's programs are emailed only with the audience All.
 func TestAudience(t *testing.T) {
 	m := newMarket(t)
 	byProgram := func() license.License {
@@ -171,24 +171,24 @@ func TestAudience(t *testing.T) {
 	l := byProgram()
 	m.must(m.licenses.Hold(t.Context(), tester, l.Key, license.HoldOther))
 	m.want()
-	// What the shop changes is the shop's from then on.
+	// A license changed in the shop belongs to the shop from then on.
 	m.must(m.licenses.Reinstate(t.Context(), tester, l.Key))
 	m.must(m.licenses.ChangePlan(t.Context(), tester, l.Key, license.PlanChange{Tier: 2, AmountCents: 100, Currency: "USD", ExternalID: "c", Shop: true}))
 	m.want("ada@example.com: Your plan for Tide Tables is now Team", "ada@example.com: Your receipt for Tide Tables")
 	m.must(m.licenses.Hold(t.Context(), tester, l.Key, license.HoldOther))
 	m.want("ada@example.com: Your license for Tide Tables is on hold")
-	m.desk.Audience = notice.All
+	m.harness.Audience = notice.All
 	byProgram()
 	m.want("ada@example.com: Your license for Tide Tables is ready", "ada@example.com: Your receipt for Tide Tables")
-	m.desk.Audience = notice.Nobody
+	m.harness.Audience = notice.Nobody
 	m.sell(m.order())
 	m.want()
-	m.desk.Audience, m.desk.Mail.Off = notice.Shop, []mail.Kind{mail.LicenseReady}
+	m.harness.Audience, m.harness.Mail.Off = notice.Shop, []mail.Kind{mail.LicenseReady}
 	m.sell(m.order())
 	m.want("ada@example.com: Your receipt for Tide Tables")
 }
 
-// TestPlanChange: the same plan paid for again is a receipt alone.
+// TestPlanChange: paying for the same plan again sends only a receipt.
 func TestPlanChange(t *testing.T) {
 	m := newMarket(t)
 	l := m.buy()
@@ -203,8 +203,8 @@ func TestPlanChange(t *testing.T) {
 	m.want("ada@example.com: Your receipt for Tide Tables")
 }
 
-// TestHold: a hold speaks of a payment only if that is its cause; what is held already, is
-// no news, and each new hold is.
+// TestHold: the email mentions a payment only if that is the cause of the hold; a repeated hold
+// sends nothing, and each new hold sends one.
 func TestHold(t *testing.T) {
 	m := newMarket(t)
 	l := m.buy()
@@ -216,7 +216,7 @@ func TestHold(t *testing.T) {
 	}
 	m.must(m.licenses.Hold(t.Context(), tester, l.Key, license.HoldChargeback))
 	m.want()
-	m.must(m.licenses.ChangePlan(t.Context(), tester, l.Key, license.PlanChange{Tier: 2, ExternalID: "while held", Shop: true}))
+	m.must(m.licenses.ChangePlan(t.Context(), tester, l.Key, license.PlanChange{Tier: 2, ExternalID: "while held", Shop: true, Paid: true, PlanName: "Team"}))
 	m.want("ada@example.com: Your plan for Tide Tables is now Team")
 	m.must(m.licenses.Reinstate(t.Context(), tester, l.Key))
 	list = m.want("ada@example.com: Your license for Tide Tables is no longer on hold")
@@ -230,8 +230,8 @@ func TestHold(t *testing.T) {
 	has(t, list[0], "you need not do anything")
 }
 
-// TestRefund: a refund of several licenses of one owner is one mail, with the amount where
-// it is known and the owner paid it.
+// TestRefund: a refund of several licenses of one owner is one email, with the amount if it is
+// known and the owner paid it.
 func TestRefund(t *testing.T) {
 	m := newMarket(t)
 	l := m.buy()
@@ -256,8 +256,8 @@ func TestRefund(t *testing.T) {
 	m.want("ada@example.com: Your 2 licenses for Tide Tables were refunded")
 }
 
-// TestOthers: a transfer tells the new owner alone, who learns nothing of the one before
-// nor what they paid; and who was erased is told nothing.
+// TestOthers: a transfer is emailed only to the new owner, with nothing about the previous one or
+// the price. An erased owner gets nothing.
 func TestOthers(t *testing.T) {
 	m := newMarket(t)
 	l := m.buy()
@@ -267,24 +267,25 @@ func TestOthers(t *testing.T) {
 	m.must(f, err)
 	list = append(list, m.want("bob@example.com: Your license for Tide Tables was refunded")...)
 	for _, r := range list {
-		if text := r.Text + r.HTML; strings.Contains(text, "Ada") || strings.Contains(text, "ada@") || strings.Contains(text, "59.00") { // a license key may have 59 in it
+		// A license key may contain 59.
+		if text := r.Text + r.HTML; strings.Contains(text, "Ada") || strings.Contains(text, "ada@") || strings.Contains(text, "59.00") {
 			t.Errorf("the mail tells of somebody else:\n%s", r.Text)
 		}
 	}
 	kept := m.buy()
 	m.must(m.licenses.EraseUser(t.Context(), tester, kept.OwnerID))
-	m.seen = 0 // erasing removed mails
+	m.seen = 0 // erasing deleted emails
 	m.mails()
 	m.must(m.licenses.Hold(t.Context(), tester, kept.Key, license.HoldOther))
 	m.must(m.licenses.Refund(t.Context(), tester, license.RefundOrder{LicenseKey: kept.Key}))
 	m.want()
 }
 
-// TestNotDone: what is previewed, or undone in its transaction, is told to nobody.
+// TestNotDone: a preview, or a change undone in its transaction, sends nothing.
 func TestNotDone(t *testing.T) {
 	m := newMarket(t)
 	l := m.buy()
-	m.must(m.licenses.Preview(func(dry *license.Registry) error {
+	m.must(m.licenses.Preview(func(dry *license.Store) error {
 		_, err := dry.Hold(t.Context(), tester, l.Key, license.HoldOther)
 		return err
 	}))

@@ -17,36 +17,36 @@ import (
 	"claviger/internal/wire"
 )
 
-// The scopes. The first is always granted, the second when it is asked for.
+// The scopes. The first is always granted, the second on request.
 const (
 	scopeLicense = "read_license"
 	scopeOpenID  = "openid"
 )
 
-// The bounds of what comes back to the partner as it was sent, in bytes.
+// Maximum sizes, in bytes, of values that are returned to the partner unchanged.
 const (
 	maxState = 4 << 10
 	maxNonce = 500
 )
 
-// Request is an authorization request that passed all checks, or that failed one whose
-// error can be sent to its partner.
+// Request is an authorization request that passed all checks, or that failed one with an error for
+// its partner.
 type Request struct {
 	Partner     partner.Partner
 	Profile     profile.Profile
-	RedirectURL string // the saved one; buyers are redirected nowhere else
+	RedirectURL string // the saved one; buyers are never redirected elsewhere
 	State       string
 	Nonce       string
 	Challenge   string // of PKCE, method S256; "": none
-	Scope       string // what is granted
-	NamedScope  string // the scope member of the token answer; "": none, it is what was asked for
+	Scope       string // the granted scope
+	NamedScope  string // the scope member of the token answer; "": none, it equals the request
 	Prompt      []string
 	MaxAge      int    // seconds since the sign-in; -1: not asked
-	Subject     string // the user that the partner expects; "": anybody
+	Subject     string // the user that the partner expects; "": any
 	ByPartner   bool   // the partner started the flow, not the marketplace
 }
 
-// The codes of denials that the pages of consent decide on.
+// Codes of denials that the consent pages decide on.
 const (
 	AccessDenied        = "access_denied"
 	LoginRequired       = "login_required"
@@ -54,33 +54,36 @@ const (
 	InteractionRequired = "interaction_required"
 )
 
-// Denial is an OAuth error that goes back to the partner by a redirect. Its text
-// keeps to the characters that OAuth allows there: no quotation mark, no
-// backslash, ASCII.
+// Denial is an OAuth error that is sent to the partner by a redirect. Its text has only characters
+// that OAuth allows there: ASCII without quotation marks and backslashes.
 type Denial struct{ Code, Text string }
 
 func (d *Denial) Error() string { return d.Code + ": " + d.Text }
 
-// Unavailable is the denial of a request while its partner is paused. It does not name
-// the reason, which is for the operator only.
+// Unavailable is the denial of a request to a paused partner. It does not name the reason, which is
+// for the operator only.
 func Unavailable() *Denial {
-	return deny(unavailable, "The marketplace has paused this application: nobody can be connected with it for now. Try again later.")
+	return deny(
+		unavailable,
+		"The marketplace has paused this application: no one can connect it for now. Try again later.",
+	)
 }
 
 func deny(code, text string) *Denial { return &Denial{Code: code, Text: text} }
 
-// parameters is what an authorization request may say; each once at most. Others
-// are ignored, as OAuth demands.
+// parameters are the known parameters of an authorization request, each at most once. Others are
+// ignored, as OAuth demands.
 var parameters = []string{
-	"response_type", "response_mode", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge", "code_challenge_method",
-	"prompt", "max_age", "request", "request_uri", "registration", "claims", "display", "ui_locales", "claims_locales", "acr_values",
+	"response_type", "response_mode", "client_id", "redirect_uri", "scope", "state", "nonce", "code_challenge",
+	"code_challenge_method",
+	"prompt", "max_age", "request", "request_uri", "registration", "claims", "display", "ui_locales",
+	"claims_locales", "acr_values",
 	"id_token_hint", "login_hint",
 }
 
-// ParseAuthorize reads an authorization request that a partner sent a buyer with. An
-// error is a fault when the client or its redirect URI is wrong: a page shows it and
-// nobody is redirected. It is a *Denial when anything else is wrong; Refused then makes
-// the redirect of the Request.
+// ParseAuthorize reads an authorization request from a partner. If the client or its redirect URI
+// is wrong, the error is a fault: a page shows it, and there is no redirect. For other mistakes it
+// is a *Denial, and Refused makes the redirect of the Request.
 func (s *Server) ParseAuthorize(ctx context.Context, q url.Values) (Request, error) {
 	r, err := s.client(ctx, q)
 	if err != nil {
@@ -88,9 +91,9 @@ func (s *Server) ParseAuthorize(ctx context.Context, q url.Values) (Request, err
 	}
 	r.ByPartner = true
 	if state := q.Get("state"); len(q["state"]) == 1 && len(state) <= maxState {
-		r.State = state // also with an error, and one that is about the state itself
+		r.State = state // also with an error, even one about the state
 	}
-	if d := r.read(q); d != nil {
+	if d := r.parse(q); d != nil {
 		return r, d
 	}
 	if r.Partner.Paused() {
@@ -100,7 +103,7 @@ func (s *Server) ParseAuthorize(ctx context.Context, q url.Values) (Request, err
 	return r, err
 }
 
-// MarketplaceRequest is the request of a flow that the buyer starts at the marketplace.
+// MarketplaceRequest returns the request of a flow that the buyer starts at the marketplace.
 func (s *Server) MarketplaceRequest(ctx context.Context, partnerID int64) (Request, error) {
 	p, err := s.Partners.Get(ctx, partnerID)
 	if err != nil {
@@ -113,20 +116,29 @@ func (s *Server) MarketplaceRequest(ctx context.Context, partnerID int64) (Reque
 func (s *Server) client(ctx context.Context, q url.Values) (Request, error) {
 	for _, name := range []string{"client_id", "redirect_uri"} {
 		if len(q[name]) > 1 {
-			return Request{}, fault.New(fault.Invalid, InvalidRequest, "%s was sent %d times; send it once.", name, len(q[name])).On(name)
+			return Request{}, fault.New(fault.Invalid, InvalidRequest, "%s was sent %d times; send it once.", name, len(q[name])).
+				On(name)
 		}
 	}
 	id := q.Get("client_id")
 	if id == "" {
-		return Request{}, fault.New(fault.Invalid, InvalidRequest, "client_id is missing; send the client id of your application.").On("client_id")
+		return Request{}, fault.New(fault.Invalid, InvalidRequest, "client_id is missing; send the client id of "+
+			"your application.").
+			On("client_id")
 	}
 	p, err := s.Partners.ByClientID(ctx, id)
 	if fault.Is(err, partner.CodeUnknownPartner) {
-		if text := secret.Mistaken(id, secret.ClientID); text != "" { // it is a secret, so the page does not show it
-			return Request{}, fault.New(fault.Invalid, codeUnknownClient, "There is no application with this client_id. %s", text).On("client_id")
+		if text := secret.Mistaken(id, secret.ClientID); text != "" { // a secret, so the page does not show it
+			return Request{}, fault.New(fault.Invalid, codeUnknownClient, "There is no application with this "+
+				"client_id. %s", text).
+				On("client_id")
 		}
-		return Request{}, fault.New(fault.Invalid, codeUnknownClient,
-			`There is no application with the client_id "%s". Copy it from your credentials; it is neither the API key nor the name.`, shown(id)).On("client_id")
+		return Request{}, fault.New(
+			fault.Invalid,
+			codeUnknownClient,
+			`There is no application with the client_id "%s". Copy it from your credentials; it is neither the API key nor the name.`,
+			shown(id),
+		).On("client_id")
 	}
 	if err != nil {
 		return Request{}, err
@@ -144,22 +156,26 @@ func (s *Server) client(ctx context.Context, q url.Values) (Request, error) {
 	return r, nil
 }
 
-// connected is a request with the default parameters, for a partner that has saved a
-// redirect URL.
+// connected returns a request with the default parameters, for a partner with a saved redirect URL.
 func (s *Server) connected(ctx context.Context, p partner.Partner) (Request, error) {
 	how, err := s.Profiles.Read(ctx, s.DB, p.ID)
 	if err != nil {
 		return Request{}, err
 	}
 	if how.RedirectURL == "" {
-		return Request{}, fault.New(fault.Conflict, CodeNotConnected,
-			"%s has not saved a redirect URL yet, so nobody can be sent there. Its developers save one in the partner profile.", p.Name)
+		return Request{}, fault.New(
+			fault.Conflict,
+			CodeNotConnected,
+			"%s has not saved a redirect URL yet, so no one can be sent there. Its developers save one in the "+
+				"partner profile.",
+			p.Name,
+		)
 	}
 	return Request{Partner: p, Profile: how, RedirectURL: how.RedirectURL, Scope: scopeLicense, MaxAge: -1}, nil
 }
 
-// read reads the other parameters; an empty one counts as not sent.
-func (r *Request) read(q url.Values) *Denial {
+// parse reads the other parameters. An empty one counts as missing.
+func (r *Request) parse(q url.Values) *Denial {
 	for _, name := range parameters {
 		if len(q[name]) > 1 {
 			return deny(InvalidRequest, name+" was sent more than once")
@@ -196,9 +212,9 @@ func (r *Request) read(q url.Values) *Denial {
 	return r.readSignIn(q.Get("prompt"), q.Get("max_age"))
 }
 
-// namedScope is what a token answer names as scope, "" when that is what was asked
-// for. read_license is always granted, and not listed unless it was asked for or is
-// all there is: clients compare the answer with what they asked for.
+// namedScope returns the scope that a token answer names, or "" if it equals the request.
+// read_license is always granted. It is listed only if it was requested or is the only scope,
+// because clients compare the answer with their request.
 func namedScope(asked, granted string) string {
 	want := strings.Fields(asked)
 	if len(want) == 0 {
@@ -217,8 +233,8 @@ func namedScope(asked, granted string) string {
 	return cmp.Or(strings.Join(list, " "), scopeLicense)
 }
 
-// readChallenge reads the parameters of PKCE. Only S256 is accepted: plain protects
-// nobody, and a challenge without a method is plain.
+// readChallenge reads the parameters of PKCE. It accepts only S256: plain protects nothing, and a
+// challenge without a method is plain.
 func (r *Request) readChallenge(challenge, method string) *Denial {
 	switch {
 	case challenge == "" && method == "":
@@ -230,7 +246,10 @@ func (r *Request) readChallenge(challenge, method string) *Denial {
 	case method != "S256":
 		return deny(InvalidRequest, "code_challenge_method must be S256")
 	case len(challenge) != 43 || strings.ContainsFunc(challenge, notBase64URL):
-		return deny(InvalidRequest, "code_challenge must be the 43 characters of base64url(SHA-256(code_verifier)), without padding")
+		return deny(
+			InvalidRequest,
+			"code_challenge must be the 43 characters of base64url(SHA-256(code_verifier)), without padding",
+		)
 	}
 	r.Challenge = challenge
 	return nil
@@ -240,7 +259,7 @@ func notBase64URL(c rune) bool {
 	return (c < 'a' || 'z' < c) && (c < 'A' || 'Z' < c) && (c < '0' || '9' < c) && c != '-' && c != '_'
 }
 
-// readSignIn reads how recent a sign-in the partner demands.
+// readSignIn reads how recent a sign-in the partner requires.
 func (r *Request) readSignIn(prompt, maxAge string) *Denial {
 	r.Prompt = strings.Fields(prompt)
 	for _, p := range r.Prompt {
@@ -262,10 +281,10 @@ func (r *Request) readSignIn(prompt, maxAge string) *Denial {
 	return nil
 }
 
-// promptsSupported is what prompt may ask for.
+// promptsSupported are the supported values of prompt.
 var promptsSupported = []string{"none", "login", "consent", "select_account"}
 
-// unfit says why a value cannot be sent back to the partner unchanged; "" when it can.
+// unfit returns why a value cannot be returned to the partner unchanged, or "".
 func unfit(s string, most int) string {
 	switch {
 	case len(s) > most:
@@ -278,8 +297,7 @@ func unfit(s string, most int) string {
 	return ""
 }
 
-// isText reports whether s can be stored and sent back: UTF-8 without control
-// characters.
+// isText reports whether s can be stored and returned: UTF-8 without control characters.
 func isText(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }

@@ -68,8 +68,8 @@ func query(t testing.TB, s string) url.Values {
 	return q
 }
 
-// TestBeginShows: with a wrong client or redirect URI nobody is redirected, and
-// the message says which of the causes it is.
+// TestBeginShows: a wrong client or redirect URI causes no redirect, and the message names the
+// cause.
 func TestBeginShows(t *testing.T) {
 	w := newHarness(t)
 	saved := "https://acme.example/Cb?a=1&b=2"
@@ -122,9 +122,8 @@ func TestBeginShows(t *testing.T) {
 	}
 }
 
-// TestBeginDenies: whatever else is wrong goes back to the partner, to its saved
-// URL, with the state, though it be the state that is wrong; only one that is too
-// long, or is there twice, does not come back.
+// TestBeginDenies: other mistakes are reported to the partner's saved URL with the state, even if
+// the state itself is wrong. Only a state that is too long or repeated is not returned.
 func TestBeginDenies(t *testing.T) {
 	w := newHarness(t)
 	p := w.enrol(home)
@@ -182,7 +181,7 @@ func TestBeginDenies(t *testing.T) {
 	}
 }
 
-// TestBeginNamesTheCause of a text that cannot come back, and no other.
+// TestBeginNamesTheCause: the message names why a text cannot be returned, and only that.
 func TestBeginNamesTheCause(t *testing.T) {
 	w := newHarness(t)
 	p := w.enrol(home)

@@ -11,8 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// serve sends a form to /openid/revoke as if from an address and returns the
-// Status.
+// serve sends a form to /openid/revoke with a client address and returns the status.
 func serve(t testing.TB, handler http.Handler, address string, v url.Values) int {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), "POST", "/openid/revoke", strings.NewReader(v.Encode()))
@@ -44,7 +43,7 @@ func TestLicenseKey(t *testing.T) {
 	}
 }
 
-// TestAccessTokenRefused: license_key and userinfo refuse alike.
+// TestAccessTokenRefused: license_key and userinfo refuse tokens in the same way.
 func TestAccessTokenRefused(t *testing.T) {
 	h := newEndpoints(t)
 	_, held := h.connect()
@@ -145,7 +144,7 @@ func TestRevoke(t *testing.T) {
 		t.Error("a revoked access token serves")
 	}
 	next := h.tokens(h.post(h.refreshOf(held.Refresh)))
-	revoke(held.Refresh) // used already, but of the family
+	revoke(held.Refresh) // used already, but of the same grant
 	if h.opens(next.Access) {
 		t.Error("an access token outlives its family")
 	}

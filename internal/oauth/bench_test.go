@@ -18,12 +18,12 @@ import (
 	"claviger/internal/wire"
 )
 
-// inFlight is how many refreshes run at once.
+// inFlight is the number of concurrent refreshes.
 const inFlight = 32
 
-// BenchmarkRefresh compares a refresh with a bare handler that only makes tokens
-// and signs, both over HTTP and with ES256. bench/ has the figures that count; this
-// one is for whoever changes the endpoint.
+// BenchmarkRefresh compares a refresh with a bare handler that only makes tokens and signs, both
+// over HTTP and with ES256. bench/ has the official figures; this one helps when changing the
+// endpoint.
 func BenchmarkRefresh(b *testing.B) {
 	h := newEndpoints(b)
 	h.Now = func() time.Time { return time.Now().UTC() } // tokens are stored by their time
@@ -50,7 +50,7 @@ func BenchmarkRefresh(b *testing.B) {
 	})
 }
 
-// hammer refreshes in chains: each goroutine has one of its own.
+// hammer refreshes in chains, one per goroutine.
 func (h *endpoints) hammer(target string, begin func() string) {
 	b := h.TB.(*testing.B)
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: inFlight}}
@@ -77,8 +77,7 @@ func (h *endpoints) hammer(target string, begin func() string) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "req/s")
 }
 
-// cpu is how much processor time this process has used, of which other load on the
-// machine takes less away than of wall-clock time.
+// cpu returns the processor time of this process. Other load affects it less than wall-clock time.
 func cpu() time.Duration {
 	var r syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {
@@ -87,7 +86,7 @@ func cpu() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// refreshed is the refresh token of the answer.
+// refreshed returns the refresh token of the answer.
 func refreshed(client *http.Client, target string, v url.Values) (string, error) {
 	resp, err := client.Post(target, "application/x-www-form-urlencoded", strings.NewReader(v.Encode())) //nolint:noctx // a benchmark
 	if err != nil {

@@ -2,8 +2,8 @@ package oauth
 
 import "claviger/internal/fault"
 
-// The causes of refusals whose code, which RFC 6749 or 6750 gives, stands for several.
-// Partners see them in the log of their refused requests: they never change.
+// Causes of refusals, for codes of RFC 6749 or 6750 that have several. Partners see them in the log
+// of their refused requests: they never change.
 const (
 	causeCodeBurned      = "code_burned"
 	causeCodeExpired     = "code_expired"
@@ -29,13 +29,13 @@ const (
 	causeVerifierMissing = "code_verifier_missing"
 )
 
-// badGrant is the fault of a code or a refresh token that is not valid.
+// badGrant returns the fault for an invalid code or refresh token.
 func badGrant(cause, text string, args ...any) error {
 	return fault.New(fault.Invalid, invalidGrant, text, args...).Because(cause)
 }
 
-// badToken is the fault of an access token that is not valid. One that is nobody's has no
-// cause: there is no log that it would stand in.
+// badToken returns the fault for an invalid access token. A token of an unknown client has no
+// cause, because no log would show it.
 func badToken(cause, text string) error {
 	return fault.New(fault.Unknown, invalidToken, "%s", text).Because(cause)
 }

@@ -18,20 +18,25 @@ import (
 	"claviger/internal/wire"
 )
 
-// bodyLimit is the size of the largest body that is read here.
+// bodyLimit is the maximum size of a request body.
 const bodyLimit = 16 << 10
 
-// credentials are how a client proves itself in a body.
+// credentials are a client's credentials in a body.
 type credentials struct {
 	ClientID     string `json:"client_id"`
 	ClientSecret string `json:"client_secret"`
 }
 
-// enter reads the request of a client into in, of which given is a part, and
-// authenticates the client; also, if not nil, is called after that. Every endpoint for
-// clients goes through here.
-func (s *Server) enter(w http.ResponseWriter, r *http.Request, in any, given *credentials, also readAlong) (partner.Partner, error) {
-	if err := read(w, r, in); err != nil {
+// enter decodes a client's request into in, which contains given, and authenticates the client.
+// Then it calls also, unless nil. Every endpoint for clients starts with it.
+func (s *Server) enter(
+	w http.ResponseWriter,
+	r *http.Request,
+	in any,
+	given *credentials,
+	also readAlong,
+) (partner.Partner, error) {
+	if err := decodeForm(w, r, in); err != nil {
 		s.nameSender(r.Context(), r, *given)
 		return partner.Partner{}, err
 	}
@@ -40,23 +45,31 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request, in any, given *cr
 		return partner.Partner{}, err
 	}
 	note := wire.RequestLogOf(r.Context())
-	note.Who, note.Partner = nameOf(who), who.ID
+	note.Who = nameOf(who)
+	note.Partner = who.ID
 	return who, nil
 }
 
-// read reads the body into in. Parameters are never read from the query, where secrets
-// end up in logs. One in the query is refused, so that a client that leaks them learns
-// of it.
-func read(w http.ResponseWriter, r *http.Request, in any) error {
+// decodeForm decodes the body into in. It never reads parameters from the query, where secrets end up in
+// logs. A query is refused, so that the client's developer notices the leak.
+func decodeForm(w http.ResponseWriter, r *http.Request, in any) error {
 	if r.URL.RawQuery != "" {
 		q, err := wire.LenientQuery(r)
 		if err != nil {
 			return asRequest(err)
 		}
-		for _, name := range []string{"client_secret", "client_id", "code", "code_verifier", "refresh_token", "token", "access_token", "grant_type"} {
+		for _, name := range []string{
+			"client_secret", "client_id", "code", "code_verifier", "refresh_token", "token", "access_token",
+			"grant_type",
+		} {
 			if q.Has(name) {
-				return fault.New(fault.Invalid, InvalidRequest,
-					"The parameter %s is in the query, where it ends up in logs. Send it in the body, and replace the secret if it was one.", name).Because(causeParameter)
+				return fault.New(
+					fault.Invalid,
+					InvalidRequest,
+					"The parameter %s is in the query, where it ends up in logs. Send it in the body, and replace "+
+						"the secret if it was one.",
+					name,
+				).Because(causeParameter)
 			}
 		}
 	}
@@ -64,8 +77,13 @@ func read(w http.ResponseWriter, r *http.Request, in any) error {
 	return asRequest(err)
 }
 
-// authenticate returns the client that the request proves to be from.
-func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, body credentials, also readAlong) (partner.Partner, error) {
+// authenticate returns the client that sent the request.
+func (s *Server) authenticate(
+	w http.ResponseWriter,
+	r *http.Request,
+	body credentials,
+	also readAlong,
+) (partner.Partner, error) {
 	given, basic, err := choose(r, body)
 	if err != nil {
 		return partner.Partner{}, err
@@ -77,9 +95,9 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, body crede
 	return who, err
 }
 
-// choose returns the credentials of the request and whether they came by HTTP
-// Basic. A client_id beside Basic only names the client, and some libraries always
-// send it; a secret in both places is two authentications, which RFC 6749 forbids.
+// choose returns the credentials of the request and whether they came by HTTP Basic. A client_id
+// beside Basic only names the client; some libraries always send it. A secret in both places is two
+// authentications, which RFC 6749 forbids.
 func choose(r *http.Request, body credentials) (credentials, bool, error) {
 	headers := r.Header["Authorization"]
 	if len(headers) > 1 {
@@ -94,18 +112,23 @@ func choose(r *http.Request, body credentials) (credentials, bool, error) {
 	}
 	given, err := basicOf(text)
 	if err != nil {
-		return credentials{}, true, badRequest("The header Authorization cannot be read. It must be Basic and the base64 of client_id:client_secret, each percent-encoded.")
+		return credentials{}, true, badRequest(
+			"The header Authorization cannot be read. It must be Basic and the base64 of client_id:client_secret, " +
+				"each percent-encoded.",
+		)
 	}
 	if body.ClientSecret != "" || body.ClientID != "" && body.ClientID != given.ClientID {
-		return credentials{}, true, badRequest("There are client credentials in the body and in the header Authorization. Send them in one place.")
+		return credentials{}, true, badRequest(
+			"There are client credentials in the body and in the header Authorization. Send them in one place.",
+		)
 	}
 	return given, true, nil
 }
 
 var errBasic = errors.New("not the credentials of HTTP Basic")
 
-// basicOf reads HTTP Basic as RFC 6749 section 2.3.1 has it: both halves are
-// form-encoded before they are joined.
+// basicOf decodes HTTP Basic by RFC 6749 section 2.3.1: both halves are form-encoded before they
+// are joined.
 func basicOf(text string) (credentials, error) {
 	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil {
@@ -125,13 +148,17 @@ func basicOf(text string) (credentials, error) {
 	return c, nil
 }
 
-// known looks the client up. Wrong credentials are counted by address and by client id,
-// and answered by 429 when there were too many; right ones always pass.
+// known looks up the client. It counts wrong credentials by address and by client id, and answers
+// 429 when there are too many. Right credentials always pass.
 func (s *Server) known(r *http.Request, c credentials, also readAlong) (partner.Partner, error) {
 	if lacks := lacking(c); lacks != "" {
 		s.nameSender(r.Context(), r, c)
-		return partner.Partner{}, fault.New(fault.Unknown, invalidClient,
-			"The request lacks %s. Send client_id and client_secret in the body, or both as HTTP Basic.", lacks).Because(causeNoCredentials)
+		return partner.Partner{}, fault.New(
+			fault.Unknown,
+			invalidClient,
+			"The request lacks %s. Send client_id and client_secret in the body, or both as HTTP Basic.",
+			lacks,
+		).Because(causeNoCredentials)
 	}
 	var (
 		who   partner.Partner
@@ -154,8 +181,12 @@ func (s *Server) known(r *http.Request, c credentials, also readAlong) (partner.
 	return partner.Partner{}, fault.New(fault.Unknown, invalidClient, "%s", wrong).Because(causeOf(ctx))
 }
 
-// find looks credentials up and returns whose they are, or what is wrong with them.
-func (s *Server) find(ctx context.Context, c credentials, also readAlong) (who partner.Partner, wrong string, err error) {
+// find looks up credentials and returns their partner, or the reason why they are wrong.
+func (s *Server) find(
+	ctx context.Context,
+	c credentials,
+	also readAlong,
+) (who partner.Partner, wrong string, err error) {
 	if !isText(c.ClientID) {
 		return partner.Partner{}, cmp.Or(secret.Mistaken(c.ClientID, secret.ClientID), noClient), nil
 	}
@@ -163,8 +194,8 @@ func (s *Server) find(ctx context.Context, c credentials, also readAlong) (who p
 	if !fault.Is(err, partner.CodeInvalidClient) {
 		return who, "", err
 	}
-	// Which of the two it was is looked up whatever it was: client ids are known to
-	// every buyer who follows a link, and the secret takes no part in this.
+	// Which of the two is wrong is always looked up. That reveals nothing: every buyer who follows
+	// a link sees the client id, and the lookup does not use the secret.
 	switch named, err := s.Partners.ByClientID(ctx, c.ClientID); {
 	case err == nil:
 		wire.RequestLogOf(ctx).Named = named.ID
@@ -176,8 +207,8 @@ func (s *Server) find(ctx context.Context, c credentials, also readAlong) (who p
 	}
 }
 
-// causeOf is why client credentials are wrong, after find. It is for the log of the client
-// that they name: without one there is nobody to tell.
+// causeOf returns why client credentials are wrong, after find. It is for the log of the client
+// they name, and empty without one.
 func causeOf(ctx context.Context) string {
 	if wire.RequestLogOf(ctx).Named == 0 {
 		return ""
@@ -185,9 +216,9 @@ func causeOf(ctx context.Context) string {
 	return causeSecret
 }
 
-// nameSender stores for the log which client a request names that cannot be read, or
-// lacks a part of its credentials: its partner looks there for the reason. In a request
-// that cannot be read the client id may stand where it must not.
+// nameSender stores, for the log, which client sent a request that cannot be read or lacks
+// credentials. Its partner looks there for the reason. In an unreadable request the client id may
+// be in the wrong place.
 func (s *Server) nameSender(ctx context.Context, r *http.Request, c credentials) {
 	if header, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Basic "); ok && c.ClientID == "" {
 		c, _ = basicOf(header)
@@ -200,29 +231,29 @@ func (s *Server) nameSender(ctx context.Context, r *http.Request, c credentials)
 		if p, err := s.Partners.ByClientID(ctx, c.ClientID); err == nil {
 			wire.RequestLogOf(ctx).Named = p.ID
 		}
-		return nil // the request is refused whoever sent it
+		return nil // the request is refused in any case
 	})
 }
 
-// maxNamed is how many bytes of a form are read for the client that it names.
+// maxNamed is the maximum size of a form that is searched for a client id.
 const maxNamed = 16 << 10
 
-// Identify finds out, for the log of refused calls, which client a request names that was
-// sent to a path of ours, or by a method, that does not exist. It answers nothing.
+// Identify finds, for the log of refused calls, the client that sent a request to an unknown path
+// or with an unknown method. It answers nothing.
 func (s *Server) Identify(r *http.Request) {
 	if !strings.HasPrefix(r.URL.Path, "/openid/") {
 		return
 	}
 	r.Body = http.MaxBytesReader(nil, r.Body, maxNamed)
-	_ = r.ParseForm() // what cannot be read names nobody
+	_ = r.ParseForm() // an unreadable form names no client
 	s.nameSender(r.Context(), r, credentials{ClientID: r.PostForm.Get("client_id")})
 }
 
-// readAlong reads what a client asks for in the transaction that authenticates it, so
-// that there is one round trip to the database and not two.
+// readAlong reads the requested data in the transaction that authenticates the client. This saves a
+// round trip to the database.
 type readAlong func(ctx context.Context, tx *sqldb.Tx, who partner.Partner)
 
-// byClient looks the client up, and what it asks for with it.
+// byClient looks up the client together with the requested data.
 func (s *Server) byClient(ctx context.Context, c credentials, also readAlong) (who partner.Partner, err error) {
 	if also == nil {
 		return s.Partners.ByClient(ctx, s.DB, c.ClientID, c.ClientSecret)
@@ -236,13 +267,15 @@ func (s *Server) byClient(ctx context.Context, c credentials, also readAlong) (w
 	return who, err
 }
 
-// What can be wrong with credentials.
+// Reasons why credentials are wrong.
 const (
-	noClient = "There is no application with this client_id. Copy it from your credentials; it is neither the API key nor the name."
-	noSecret = "The client_secret is not one of this client_id. Compare it with that of your application; a replaced secret ends when its overlap does."
+	noClient = "There is no application with this client_id. Copy it from your credentials; it is neither the API " +
+		"key nor the name."
+	noSecret = "The client_secret is not one of this client_id. Compare it with that of your application; a " +
+		"replaced secret ends when its overlap does."
 )
 
-// lacking says which part of the credentials is missing, "" if none.
+// lacking returns which part of the credentials is missing, or "".
 func lacking(c credentials) string {
 	switch {
 	case c == credentials{}:
@@ -255,7 +288,7 @@ func lacking(c credentials) string {
 	return ""
 }
 
-// nameOf is a client as the request line names it.
+// nameOf returns the client's name in the request line.
 func nameOf(p partner.Partner) string { return "partner:" + strconv.FormatInt(p.ID, 10) }
 
 func actor(p partner.Partner) audit.Actor {

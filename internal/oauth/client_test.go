@@ -16,15 +16,14 @@ func basic(id, word string) string {
 	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+word))
 }
 
-// TestClientAuthentication: in the body or by Basic, and a refusal of Basic says so
-// by its header.
+// TestClientAuthentication: in the body or by Basic. A refusal of Basic has the challenge header.
 func TestClientAuthentication(t *testing.T) {
 	h := newEndpoints(t)
 	_, held := h.connect()
 	id, word := h.keys.ClientID, h.keys.ClientSecret
 	escaped := strings.ReplaceAll(url.QueryEscape(word), "_", "%5F")
 	for name, tt := range map[string]struct {
-		body      []string // beside the grant
+		body      []string // in addition to the grant
 		header    string
 		status    int
 		challenge bool
@@ -73,8 +72,7 @@ func TestClientAuthentication(t *testing.T) {
 	}
 }
 
-// TestWrongCredentialsAreNamed: a developer reads which of the two is wrong or not
-// there.
+// TestWrongCredentialsAreNamed: the error names the credential that is wrong or missing.
 func TestWrongCredentialsAreNamed(t *testing.T) {
 	h := newEndpoints(t)
 	id, word := h.keys.ClientID, h.keys.ClientSecret
@@ -109,7 +107,7 @@ func TestWrongCredentialsAreNamed(t *testing.T) {
 	}
 }
 
-// TestBothSecretsServeDuringRotation: the replaced one until its overlap ends.
+// TestBothSecretsServeDuringRotation: the replaced secret works until its overlap ends.
 func TestBothSecretsServeDuringRotation(t *testing.T) {
 	h := newEndpoints(t)
 	_, held := h.connect()
@@ -125,8 +123,8 @@ func TestBothSecretsServeDuringRotation(t *testing.T) {
 	h.tokens(renew(done.Value))
 }
 
-// TestWrongCredentialsAreHeldUp: per client id and per address, and never those
-// who send the right ones.
+// TestWrongCredentialsAreHeldUp: limits apply per client id and per address, never to right
+// credentials.
 func TestWrongCredentialsAreHeldUp(t *testing.T) {
 	shared := newEndpoints(t)
 	for name, wrong := range map[string]func(h *endpoints, i int) url.Values{
@@ -158,7 +156,7 @@ func TestWrongCredentialsAreHeldUp(t *testing.T) {
 	}
 }
 
-// TestGuardCountsPerClient: guesses at one client from everywhere count together.
+// TestGuardCountsPerClient: guesses at one client are counted together for all addresses.
 func TestGuardCountsPerClient(t *testing.T) {
 	h := newEndpoints(t)
 	h.Guard = &wire.Guard{Failures: &wire.Limiter{PerMinute: 2, Now: h.clock.Now}}

@@ -1,6 +1,6 @@
 package oauth
 
-// The codes of this package's faults. Programs depend on them: they never change.
+// Fault codes of this package. Programs depend on them: they never change.
 const (
 	CodeNotConnected     = "not_connected"
 	codeRedirectChanged  = "redirect_changed"

@@ -12,15 +12,14 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Authentication is who is signed in, and since when.
+// Authentication is the signed-in user and the time of the sign-in.
 type Authentication struct {
 	UserID int64
 	At     time.Time
 }
 
-// Consented returns those of the licenses that the buyer has agreed to share with their
-// application before, in their order. A consent ends when the license is released or
-// transferred.
+// Consented returns the licenses of list that the buyer already agreed to share with their
+// application, in the same order. A consent ends when the license is released or transferred.
 func (s *Server) Consented(ctx context.Context, userID int64, list []license.License) ([]license.License, error) {
 	ids := make([]int64, len(list))
 	for i, l := range list {
@@ -46,17 +45,27 @@ func (s *Server) Consented(ctx context.Context, userID int64, list []license.Lic
 	return known, nil
 }
 
-// Accept records the buyer's consent: one transaction redeems the license, stores the
-// consent and makes a code. to is the URL to which the buyer is redirected with it. If
-// the partner changed its redirect URL after the request, it is refused.
-func (s *Server) Accept(ctx context.Context, by audit.Actor, r Request, who Authentication, redemptionID string) (to string, l license.License, err error) {
-	// The partner of a license never changes, so this need not be read in the
-	// transaction.
+// Accept records the buyer's consent. One transaction redeems the license, stores the consent and
+// makes a code. to is the URL with the code to which the buyer is redirected. Accept fails if the
+// partner changed its redirect URL after the request.
+func (s *Server) Accept(
+	ctx context.Context,
+	by audit.Actor,
+	r Request,
+	who Authentication,
+	redemptionID string,
+) (to string, l license.License, err error) {
+	// The partner of a license never changes, so it is read outside the transaction.
 	if l, err = s.Licenses.ByRedemption(ctx, redemptionID); err != nil {
 		return "", license.License{}, err
 	}
 	if l.PartnerID != r.Partner.ID {
-		return "", license.License{}, fault.New(fault.Missing, license.CodeUnknownLicense, "There is no such license of %s.", r.Partner.Name)
+		return "", license.License{}, fault.New(
+			fault.Missing,
+			license.CodeUnknownLicense,
+			"There is no such license of %s.",
+			r.Partner.Name,
+		)
 	}
 	code := secret.Make("")
 	l, err = s.Licenses.Redeem(ctx, by, redemptionID, who.UserID, func(tx *sqldb.Tx, l license.License) error {
@@ -83,14 +92,29 @@ func (s *Server) Accept(ctx context.Context, by audit.Actor, r Request, who Auth
 func (s *Server) accept(tx *sqldb.Tx, by audit.Actor, r Request, who Authentication, l license.License, code string) {
 	now := s.Now()
 	tx.Queue(`INSERT INTO oauth_consents (license_id, user_id, epoch, created_at) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (license_id) DO UPDATE SET user_id = excluded.user_id, epoch = excluded.epoch, created_at = excluded.created_at
+		ON CONFLICT (license_id)
+		DO UPDATE SET user_id = excluded.user_id, epoch = excluded.epoch, created_at = excluded.created_at
 		WHERE oauth_consents.user_id <> excluded.user_id OR oauth_consents.epoch <> excluded.epoch`,
 		l.ID, who.UserID, l.Epoch, now)
-	tx.Queue(`INSERT INTO oauth_grants (code_hash, partner_id, license_id, user_id, license_epoch, redirect_url, redirect_epoch,
+	tx.Queue(
+		`INSERT INTO oauth_grants (code_hash, partner_id, license_id, user_id, license_epoch, redirect_url, redirect_epoch,
 			challenge, nonce, scope, named_scope, auth_time, created_at, expires_at, used_at, burned, revoked_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, '', 0)`,
-		secret.Hash(code), l.PartnerID, l.ID, who.UserID, l.Epoch, r.RedirectURL, r.Profile.RedirectEpoch,
-		r.Challenge, r.Nonce, r.Scope, r.NamedScope, who.At, now, now.Add(s.Life.Code))
+		secret.Hash(code),
+		l.PartnerID,
+		l.ID,
+		who.UserID,
+		l.Epoch,
+		r.RedirectURL,
+		r.Profile.RedirectEpoch,
+		r.Challenge,
+		r.Nonce,
+		r.Scope,
+		r.NamedScope,
+		who.At,
+		now,
+		now.Add(s.Life.Code),
+	)
 	audit.Record(tx, now, by, "oauth.accept", "license:"+l.Key, nil, audit.Facts{
 		"partner_id": l.PartnerID, "scope": r.Scope, "by_partner": r.ByPartner, "pkce": r.Challenge != "",
 	})
@@ -102,7 +126,7 @@ type Connection struct {
 	Since   time.Time
 }
 
-// Consents returns the valid connections of a user, the newest license first.
+// Consents returns the valid connections of a user, newest license first.
 func (s *Server) Consents(ctx context.Context, userID int64) ([]Connection, error) {
 	type consent struct {
 		licenseID, epoch int64

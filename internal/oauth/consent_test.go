@@ -20,7 +20,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// market is the request of a flow that the buyer started.
+// market returns the request of a flow that the buyer started.
 func (w *harness) market(p partner.Partner) oauth.Request {
 	w.Helper()
 	r, err := w.MarketplaceRequest(w.Context(), p.ID)
@@ -30,7 +30,7 @@ func (w *harness) market(p partner.Partner) oauth.Request {
 	return r
 }
 
-// begin is a request that a partner sent, with these parameters behind the usual.
+// begin returns a partner's request with the usual parameters and more.
 func (w *harness) begin(p partner.Partner, more string) oauth.Request {
 	w.Helper()
 	r, err := w.ParseAuthorize(w.Context(), query(w.TB, "response_type=code&client_id="+p.ClientID+more))
@@ -40,12 +40,12 @@ func (w *harness) begin(p partner.Partner, more string) oauth.Request {
 	return r
 }
 
-// buyer is the actor of a user, who signed in half an hour ago.
+// buyer returns the actor of a user who signed in half an hour ago.
 func buyer(id int64) (audit.Actor, oauth.Authentication) {
 	return audit.Actor{Kind: audit.ByUser, ID: id, Name: "buyer"}, oauth.Authentication{UserID: id, At: noon.Add(-30 * time.Minute)}
 }
 
-// accepted says yes and returns where to, in parts: the saved URL and the answer.
+// accepted accepts the request, checks the saved URL and returns the answer's parameters.
 func (w *harness) accepted(r oauth.Request, userID int64, l license.License) (url.Values, license.License) {
 	w.Helper()
 	by, who := buyer(userID)
@@ -60,7 +60,7 @@ func (w *harness) accepted(r oauth.Request, userID int64, l license.License) (ur
 	return query(w.TB, answer), l
 }
 
-// grant is what is stored of an authorization.
+// grant is a stored authorization.
 type grant struct {
 	PartnerID, LicenseID, UserID, LicenseEpoch, RedirectEpoch int64
 	RedirectURL, Challenge, Nonce, Scope, Burned              string
@@ -83,7 +83,7 @@ func (w *harness) grant(code string) grant {
 func TestAccept(t *testing.T) {
 	w := newHarness(t)
 	p, user := w.enrol("https://old.example/"), w.user("ann")
-	w.move(p, home) // so that the epochs are not all zero
+	w.move(p, home) // so that no epoch is zero
 	bought := w.buy(p)
 	q, l := w.accepted(w.market(p), user.ID, bought)
 	code := q.Get("code")
@@ -100,7 +100,7 @@ func TestAccept(t *testing.T) {
 	if diff := cmp.Diff(want, w.grant(code)); diff != "" {
 		t.Errorf("grant (-want +got):\n%s", diff)
 	}
-	// The partner's own request carries more, and again another code.
+	// The partner's own request has more parameters and gets another code.
 	r := w.begin(p, "&state=s%26&nonce=n&scope=openid&code_challenge_method=S256&code_challenge="+challenge)
 	q, _ = w.accepted(r, user.ID, l)
 	again := q.Get("code")
@@ -115,7 +115,7 @@ func TestAccept(t *testing.T) {
 	checkNoSecret(t, w, code, again, "s&", challenge)
 }
 
-// checkNoSecret: the audit log tells of both acceptances and of no secret.
+// checkNoSecret: the audit log has both acceptances and no secret.
 func checkNoSecret(t *testing.T, w *harness, secrets ...string) {
 	t.Helper()
 	entries, _, err := (&audit.Log{DB: w.DB}).List(t.Context(), audit.Filter{Action: "oauth.accept"}, paging.Page{Number: 1, Limit: 10})
@@ -159,8 +159,8 @@ func TestAcceptRefuses(t *testing.T) {
 	}
 }
 
-// TestAcceptAfterAMove: who agreed to be sent to one URL is not sent to another,
-// nor to the same one when the partner had changed it in between.
+// TestAcceptAfterAMove: a buyer who agreed to one URL is not redirected to another, nor to the same
+// one if the partner changed it meanwhile.
 func TestAcceptAfterAMove(t *testing.T) {
 	w := newHarness(t)
 	p, user := w.enrol(home), w.user("ann")
@@ -181,8 +181,7 @@ func TestAcceptAfterAMove(t *testing.T) {
 	w.accepted(w.begin(p, ""), user.ID, l)
 }
 
-// TestAcceptAtOnce: a form that was sent several times over gives several codes
-// and one event.
+// TestAcceptAtOnce: a form sent several times gives several codes and one event.
 func TestAcceptAtOnce(t *testing.T) {
 	w := newHarness(t)
 	p, user := w.enrol(home), w.user("ann")
@@ -244,7 +243,7 @@ func TestConsent(t *testing.T) {
 	w.accepted(w.market(p), ann.ID, l)
 	since(ann.ID, oauth.Connection{License: l, Since: noon})
 	since(bob.ID)
-	// A release forgets it, and the next one is a new one.
+	// A release deletes the consent, and the next one is new.
 	l, err := w.Licenses.Release(t.Context(), theOperator, l.Key)
 	if err != nil {
 		t.Fatal(err)
@@ -256,8 +255,8 @@ func TestConsent(t *testing.T) {
 	since(ann.ID, oauth.Connection{License: l, Since: noon.Add(time.Hour)})
 }
 
-// TestConsentedOfSeveral asks for a list at once: those that were consented to
-// come back in its order, and none of another user or an older epoch.
+// TestConsentedOfSeveral queries a whole list: consented licenses are returned in its order,
+// without those of another user or an older epoch.
 func TestConsentedOfSeveral(t *testing.T) {
 	w := newHarness(t)
 	p := w.enrol(home)

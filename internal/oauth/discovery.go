@@ -8,8 +8,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// metadata is what OpenID Connect Discovery and RFC 8414 call the configuration
-// of a server; every member says what is built.
+// metadata is the server configuration of OpenID Connect Discovery and RFC 8414. Every member
+// describes an existing feature.
 type metadata struct {
 	Issuer                string   `json:"issuer"`
 	Authorization         string   `json:"authorization_endpoint"`
@@ -43,8 +43,8 @@ func (s *Server) metadata() metadata {
 	return metadata{
 		Issuer:        s.Issuer,
 		Authorization: s.Issuer + AuthorizePath,
-		// The variant of /openid/token without the empty error member: strict
-		// clients, which are those that read this, refuse it.
+		// The variant of /openid/token without the empty error member: strict clients use
+		// discovery, and they refuse that member.
 		Token:         s.Issuer + "/openid/oauth2/token",
 		Userinfo:      s.Issuer + "/openid/userinfo",
 		JWKS:          s.Issuer + "/openid/jwks",
@@ -77,8 +77,8 @@ func (s *Server) jwks(w http.ResponseWriter, r *http.Request) error {
 	return wire.JSON(w, http.StatusOK, set)
 }
 
-// shared lets caches store the answer and every site read it: it is the same for all
-// and contains no secret.
+// shared allows caches to store the answer and every site to read it: it is the same for all and
+// has no secret.
 func shared(w http.ResponseWriter) {
 	w.Header().Set("Cache-Control", "public, max-age="+strconv.Itoa(int(jwksAge/time.Second)))
 	w.Header().Set("Access-Control-Allow-Origin", "*")

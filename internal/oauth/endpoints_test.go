@@ -19,15 +19,14 @@ import (
 	"claviger/internal/wire/wiretest"
 )
 
-// redirectURL is where our partner's users are sent; it has a query of its own.
+// redirectURL is our partner's redirect URL; it has its own query.
 const redirectURL = "https://partner.example.com/callback?partner=x"
 
 // issuer is the public URL of the endpoints.
 const issuer = "https://licensing.example.com"
 
-// endpoints are those of the authorization server over HTTP, with two partners: ours,
-// whose credentials the tests use, and another. The tokens of both are signed with
-// ES256, whose keys are quick to make.
+// endpoints is the authorization server over HTTP, with two partners: ours, whose credentials the
+// tests use, and another. Their tokens are signed with ES256, because its keys are made quickly.
 type endpoints struct {
 	*harness
 	contract *wiretest.Contract
@@ -36,7 +35,7 @@ type endpoints struct {
 	keys, otherKeys partner.Credentials
 	ann             account.User
 
-	url    string // where they are served
+	url    string // base URL
 	client *http.Client
 }
 
@@ -51,7 +50,7 @@ func newEndpoints(t testing.TB) *endpoints {
 	return h
 }
 
-// in is the same endpoints in a subtest.
+// in returns the same endpoints for a subtest.
 func (h *endpoints) in(t testing.TB) *endpoints {
 	in, base := *h, *h.harness
 	base.Harness = h.In(t)
@@ -60,7 +59,7 @@ func (h *endpoints) in(t testing.TB) *endpoints {
 	return &in
 }
 
-// enrol makes a partner that sells one tier and is connected.
+// enrol makes a connected partner that sells one tier.
 func (h *endpoints) enrol(name, redirect string) (partner.Partner, partner.Credentials) {
 	h.Helper()
 	p, _, c, err := h.Profiles.Enrol(h.Context(), theOperator, partner.Draft{Name: name}, profile.URLs{
@@ -72,7 +71,7 @@ func (h *endpoints) enrol(name, redirect string) (partner.Partner, partner.Crede
 	return p, c
 }
 
-// buy buys a license for Ann, or whoever takes her part.
+// buy buys a license for h's user, Ann by default.
 func (h *endpoints) buy(p partner.Partner) license.License {
 	h.Helper()
 	sold, err := h.Licenses.Purchase(h.Context(), theOperator, license.Purchase{PartnerID: p.ID, Tier: 2, Quantity: 1, Buyer: &account.Person{Email: h.ann.Email}})
@@ -80,7 +79,7 @@ func (h *endpoints) buy(p partner.Partner) license.License {
 	return sold.Licenses[0]
 }
 
-// accept is Ann's yes to a request; it returns the code.
+// accept accepts a request as Ann and returns the code.
 func (h *endpoints) accept(r oauth.Request, l license.License) string {
 	h.Helper()
 	by := audit.Actor{Kind: audit.ByUser, ID: h.ann.ID}
@@ -99,7 +98,7 @@ func (h *endpoints) code(l license.License) string {
 	return h.accept(r, l)
 }
 
-// asked connects a license of ours as the partner asks for it.
+// asked connects a license of ours by the partner's request.
 func (h *endpoints) asked(l license.License, params url.Values) string {
 	h.Helper()
 	params.Set("client_id", h.ours.ClientID)
@@ -120,8 +119,7 @@ func (h *endpoints) ask(method, target, body string, header ...string) answer {
 	return apptest.Send(h, h.client, method, h.url+target, body, header...)
 }
 
-// form is a form with these names and values, one after another; a value that is
-// "-" leaves its name out.
+// form returns a form with alternating names and values; the value "-" leaves its name out.
 func form(pairs ...string) url.Values {
 	v := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -134,7 +132,7 @@ func form(pairs ...string) url.Values {
 	return v
 }
 
-// changed is v with other names and values; see form.
+// changed returns v with changed names and values; see form.
 func changed(v url.Values, pairs ...string) url.Values {
 	out := url.Values{}
 	for name, value := range v {
@@ -150,7 +148,7 @@ func changed(v url.Values, pairs ...string) url.Values {
 	return out
 }
 
-// exchangeOf is the request that exchanges a code of ours; refreshOf refreshes.
+// exchangeOf returns the request that exchanges a code of ours.
 func (h *endpoints) exchangeOf(code string) url.Values {
 	return form("grant_type", "authorization_code", "client_id", h.keys.ClientID, "client_secret", h.keys.ClientSecret,
 		"redirect_uri", redirectURL, "code", code)
@@ -193,8 +191,8 @@ func (h *endpoints) connect() (license.License, tokens) {
 	return l, h.tokens(h.post(h.exchangeOf(h.code(l))))
 }
 
-// refused checks that an answer is a refusal of that status and code whose
-// description has these words.
+// refused checks that an answer is a refusal with this status and code, and these words in its
+// description.
 func (h *endpoints) refused(a answer, status int, code string, words ...string) {
 	h.Helper()
 	var got struct {
@@ -211,7 +209,7 @@ func (h *endpoints) refused(a answer, status int, code string, words ...string) 
 	}
 }
 
-// opens reports whether an access token serves.
+// opens reports whether an access token is accepted.
 func (h *endpoints) opens(access string) bool {
 	h.Helper()
 	a := h.ask("GET", "/openid/license_key/?access_token="+access, "")

@@ -15,8 +15,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// reloadTime is how long after its use a code that is sent again is a callback that
-// was loaded twice. Later the code was stolen, and the tokens given for it are revoked.
+// reloadTime is the time in which a repeated code counts as a callback that was loaded twice. Later
+// it counts as stolen, and its tokens are revoked.
 const reloadTime = 10 * time.Second
 
 // The parameters that invalidate a code when they are wrong.
@@ -27,15 +27,18 @@ const (
 
 // exchange returns tokens for a code.
 func (s *Server) exchange(ctx context.Context, who partner.Partner, in tokenRequest, member bool) ([]byte, error) {
-	switch "" {
-	case in.Code:
+	switch {
+	case in.Code == "":
 		return nil, missing("code")
-	case in.RedirectURI:
+	case in.RedirectURI == "":
 		return nil, missing("redirect_uri")
 	}
 	g, err := s.byCode(ctx, in.Code)
 	if errors.Is(err, sqldb.ErrNone) {
-		return nil, badGrant(causeCodeUnknown, "The code is not known. Send the code of the redirect as it came, or let the user connect again.")
+		return nil, badGrant(
+			causeCodeUnknown,
+			"The code is not known. Send the code of the redirect as it came, or let the user connect again.",
+		)
 	}
 	if err != nil {
 		return nil, err
@@ -63,7 +66,8 @@ func (s *Server) exchange(ctx context.Context, who partner.Partner, in tokenRequ
 		return nil, err
 	}
 	tokens, answer, err := s.prepare(ctx, Claims{
-		Partner: who, Alg: Alg(p.IDTokenAlg), UserID: g.userID, License: l, Nonce: g.nonce, AuthTime: g.authTime, Now: now,
+		Partner: who, Alg: Alg(p.IDTokenAlg), UserID: g.userID, License: l, Nonce: g.nonce,
+		AuthTime: g.authTime, Now: now,
 	}, g.namedScope)
 	if err != nil {
 		return nil, err
@@ -78,15 +82,23 @@ func (s *Server) exchange(ctx context.Context, who partner.Partner, in tokenRequ
 }
 
 func errUsed() error {
-	return badGrant(causeCodeUsed, "The code was used already. Each code works once; let the user connect again for a new one.")
+	return badGrant(
+		causeCodeUsed,
+		"The code was used already. Each code works once; let the user connect again for a new one.",
+	)
 }
 
-// checkCode returns why a code can no longer be exchanged, or nil. A code that is sent
-// again after reloadTime revokes the tokens that its first use gave.
+// checkCode returns why a code can no longer be exchanged, or nil. A code sent again after
+// reloadTime revokes the tokens of its first use.
 func (s *Server) checkCode(ctx context.Context, who partner.Partner, g grant, p profile.Profile, now time.Time) error {
 	switch {
 	case g.burned != "":
-		return badGrant(causeCodeBurned, "The code was used up by an exchange that failed, because its %s was wrong. Let the user connect again for a new one.", g.burned)
+		return badGrant(
+			causeCodeBurned,
+			"The code was used up by an exchange that failed, because its %s was wrong. Let the user connect again "+
+				"for a new one.",
+			g.burned,
+		)
 	case !g.usedAt.IsZero():
 		if now.Sub(g.usedAt) > reloadTime {
 			if err := s.revokeFamily(ctx, who, g, "code used again"); err != nil {
@@ -95,9 +107,16 @@ func (s *Server) checkCode(ctx context.Context, who partner.Partner, g grant, p 
 		}
 		return errUsed()
 	case !now.Before(g.expiresAt):
-		return badGrant(causeCodeExpired, "The code has expired. Exchange a code at once when it arrives; let the user connect again for a new one.")
+		return badGrant(
+			causeCodeExpired,
+			"The code has expired. Exchange a code immediately when it arrives; let the user connect again for a new one.",
+		)
 	case g.redirectEpoch != p.RedirectEpoch:
-		return badGrant(causeRedirectChanged, "The code is no longer valid: the redirect URL of the application was since changed. Let the user connect again.")
+		return badGrant(
+			causeRedirectChanged,
+			"The code is no longer valid: the redirect URL of the application was since changed. Let the user "+
+				"connect again.",
+		)
 	}
 	return nil
 }
@@ -111,16 +130,33 @@ func (s *Server) matches(ctx context.Context, g grant, in tokenRequest, now time
 	switch {
 	case in.RedirectURI != g.redirectURL:
 		burned = byRedirect
-		err = badGrant(causeRedirect, "redirect_uri is not the redirect URL that the code was sent to. %s Send exactly %s and let the user connect again; this code is used up.",
-			difference(in.RedirectURI, g.redirectURL), g.redirectURL)
+		err = badGrant(
+			causeRedirect,
+			"redirect_uri is not the redirect URL that the code was sent to. %s Send exactly %s and let the user "+
+				"connect again; this code is used up.",
+			difference(in.RedirectURI, g.redirectURL),
+			g.redirectURL,
+		)
 	case g.challenge != "" && in.CodeVerifier == "":
-		return badGrant(causeVerifierMissing, "The parameter code_verifier is missing: the code was requested with a code_challenge. Send the verifier that belongs to it.")
+		return badGrant(
+			causeVerifierMissing,
+			"The parameter code_verifier is missing: the code was requested with a code_challenge. Send the "+
+				"verifier that belongs to it.",
+		)
 	case g.challenge == "" && in.CodeVerifier != "":
 		burned = byVerifier
-		err = badGrant(causeVerifierExtra, "There is a code_verifier, but the code was requested without a code_challenge. Send the challenge with the authorization request; this code is used up.")
+		err = badGrant(
+			causeVerifierExtra,
+			"There is a code_verifier, but the code was requested without a code_challenge. Send the challenge with "+
+				"the authorization request; this code is used up.",
+		)
 	case g.challenge != "" && !secret.Equal(base64.RawURLEncoding.EncodeToString(sum[:]), g.challenge):
 		burned = byVerifier
-		err = badGrant(causeVerifier, "code_verifier does not match the code_challenge (S256) of the authorization request. Let the user connect again; this code is used up.")
+		err = badGrant(
+			causeVerifier,
+			"code_verifier does not match the code_challenge (S256) of the authorization request. Let the user "+
+				"connect again; this code is used up.",
+		)
 	default:
 		return nil
 	}
@@ -130,10 +166,16 @@ func (s *Server) matches(ctx context.Context, g grant, in tokenRequest, now time
 	return err
 }
 
-// burn marks a code as used without giving tokens for it.
+// burn marks a code as used without issuing tokens.
 func (s *Server) burn(ctx context.Context, g grant, by string, now time.Time) error {
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		_, err := tx.Exec(ctx, `UPDATE oauth_grants SET used_at = $2, burned = $3 WHERE id = $1 AND used_at = 0`, g.id, now, by)
+		_, err := tx.Exec(
+			ctx,
+			`UPDATE oauth_grants SET used_at = $2, burned = $3 WHERE id = $1 AND used_at = 0`,
+			g.id,
+			now,
+			by,
+		)
 		return err
 	})
 	if err != nil {
@@ -142,9 +184,8 @@ func (s *Server) burn(ctx context.Context, g grant, by string, now time.Time) er
 	return nil
 }
 
-// consumeCode marks a code as used and stores the tokens given for it. The conditional
-// update makes a code single-use, however many requests send it at once and on
-// however many nodes: only the request whose update succeeds stores tokens.
+// consumeCode marks a code as used and stores its tokens. The conditional update makes a code
+// single-use across all nodes: only the request whose update succeeds stores tokens.
 func (s *Server) consumeCode(ctx context.Context, g grant, tokens pair, now time.Time) error {
 	var won bool
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {

@@ -16,7 +16,7 @@ import (
 	"claviger/internal/profile"
 )
 
-// asJSON is a form as the JSON object of the same members.
+// asJSON returns a form as a JSON object with the same members.
 func asJSON(t testing.TB, v url.Values) string {
 	t.Helper()
 	object := map[string]string{}
@@ -37,7 +37,7 @@ func TestExchange(t *testing.T) {
 		path   string
 		json   bool
 		header []string
-		member bool // the answer has the member error
+		member bool // the answer has the error member
 	}{
 		"a form":                         {"/openid/token/", false, nil, true},
 		"without the slash":              {"/openid/token", false, nil, true},
@@ -82,8 +82,7 @@ func TestExchange(t *testing.T) {
 	})
 }
 
-// TestExchangeRefused: what goes wrong is said, and only what the right client
-// gets wrong uses the code up.
+// TestExchangeRefused: errors are explained, and only mistakes of the right client use the code up.
 func TestExchangeRefused(t *testing.T) {
 	h := newEndpoints(t)
 	for name, tt := range map[string]struct {
@@ -137,7 +136,7 @@ func TestPKCE(t *testing.T) {
 	challenge := base64.RawURLEncoding.EncodeToString(sum[:])
 	for name, tt := range map[string]struct {
 		verifier string
-		words    string // "" when it is right
+		words    string // "" if it is right
 		burns    bool
 	}{
 		"right":     {verifier, "", false},
@@ -156,7 +155,8 @@ func TestPKCE(t *testing.T) {
 				return
 			}
 			h.refused(a, 400, "invalid_grant", tt.words)
-			if again := h.post(right); tt.burns {
+			again := h.post(right)
+			if tt.burns {
 				h.refused(again, 400, "invalid_grant", "used up", "code_verifier")
 			} else {
 				h.tokens(again)
@@ -165,11 +165,11 @@ func TestPKCE(t *testing.T) {
 	}
 }
 
-// events are what can happen to a license or its partner between two uses.
+// events are possible changes of a license or its partner between two uses.
 var events = map[string]struct {
 	happen    func(h *endpoints, l license.License) error
-	code      string // what is said of an open code; "" when it serves
-	connected bool   // tokens serve on
+	code      string // error for an open code; "": it works
+	connected bool   // tokens still work
 }{
 	"released": {func(h *endpoints, l license.License) error {
 		_, err := h.Licenses.Release(h.Context(), theOperator, l.Key)
@@ -202,8 +202,7 @@ var events = map[string]struct {
 	}, "redirect URL", true},
 }
 
-// TestWhatEndsAConnection: codes and tokens end with what ends the connection, and
-// with nothing else.
+// TestWhatEndsAConnection: codes and tokens end with the connection, and only then.
 func TestWhatEndsAConnection(t *testing.T) {
 	shared := newEndpoints(t)
 	for name, tt := range events {
@@ -215,7 +214,8 @@ func TestWhatEndsAConnection(t *testing.T) {
 			code := h.code(l)
 			h.Must(tt.happen(h, l))
 
-			if a := h.post(h.exchangeOf(code)); tt.code == "" {
+			a := h.post(h.exchangeOf(code))
+			if tt.code == "" {
 				h.tokens(a)
 			} else {
 				h.refused(a, 400, "invalid_grant", tt.code)
@@ -223,7 +223,8 @@ func TestWhatEndsAConnection(t *testing.T) {
 			if h.opens(held.Access) != tt.connected {
 				t.Errorf("the access token serves: %v, want %v", !tt.connected, tt.connected)
 			}
-			if a := h.post(h.refreshOf(held.Refresh)); tt.connected {
+			a = h.post(h.refreshOf(held.Refresh))
+			if tt.connected {
 				h.tokens(a)
 			} else {
 				h.refused(a, 400, "invalid_grant", "no longer valid")
@@ -242,8 +243,7 @@ func TestCodeExpires(t *testing.T) {
 	h.refused(h.post(h.exchangeOf(late)), 400, "invalid_grant", "expired")
 }
 
-// TestCodeUsedAgain: soon after its use a code is a page loaded twice, and later
-// a stolen one.
+// TestCodeUsedAgain: soon after its use a repeated code is a page loaded twice, later a stolen one.
 func TestCodeUsedAgain(t *testing.T) {
 	shared := newEndpoints(t)
 	for name, tt := range map[string]struct {
@@ -265,7 +265,8 @@ func TestCodeUsedAgain(t *testing.T) {
 			if h.opens(held.Access) == tt.revokes {
 				t.Errorf("revoked: %v, want %v", !tt.revokes, tt.revokes)
 			}
-			if a := h.post(h.refreshOf(held.Refresh)); tt.revokes {
+			a := h.post(h.refreshOf(held.Refresh))
+			if tt.revokes {
 				h.refused(a, 400, "invalid_grant", "revoked")
 			} else {
 				h.tokens(a)
@@ -277,8 +278,7 @@ func TestCodeUsedAgain(t *testing.T) {
 	}
 }
 
-// TestForeignReplayRevokesNothing: another client cannot end a connection with a
-// code that it got hold of.
+// TestForeignReplayRevokesNothing: another client cannot end a connection with a stolen code.
 func TestForeignReplayRevokesNothing(t *testing.T) {
 	h := newEndpoints(t)
 	right := h.exchangeOf(h.code(h.buy(h.ours)))
@@ -290,8 +290,7 @@ func TestForeignReplayRevokesNothing(t *testing.T) {
 	}
 }
 
-// TestTokenRequestForm: what is no proper request is refused, and nothing of it
-// is used.
+// TestTokenRequestForm: a malformed request is refused and uses nothing up.
 func TestTokenRequestForm(t *testing.T) {
 	h := newEndpoints(t)
 	right := func(h *endpoints) url.Values { return h.exchangeOf(h.code(h.buy(h.ours))) }
@@ -342,9 +341,8 @@ func TestTokenRequestForm(t *testing.T) {
 	}
 }
 
-// TestScopeIsNamed when what is granted differs from what was asked for, and only
-// then; read_license, which is always granted, is listed only if it was asked for,
-// or is all that there is.
+// TestScopeIsNamed: the answer names the scope only if it differs from the request. read_license,
+// which is always granted, is listed only if it was requested or is the only one.
 func TestScopeIsNamed(t *testing.T) {
 	h := newEndpoints(t)
 	for asked, want := range map[string]string{
@@ -365,7 +363,7 @@ func TestScopeIsNamed(t *testing.T) {
 	}
 }
 
-// scope checks what a token answer names as scope; "" means that it names none.
+// scope checks the scope named in a token answer; "" means none.
 func (h *endpoints) scope(a answer, asked, want string) {
 	h.Helper()
 	h.tokens(a)

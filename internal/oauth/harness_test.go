@@ -15,11 +15,10 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// noon is when the clock of a world starts.
+// noon is the start time of the harness's clock.
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// harness is the authorization server of an application whose clock stands until it
-// is advanced.
+// harness is an authorization server with a manual clock.
 type harness struct {
 	*apptest.Harness
 	*oauth.Server
@@ -31,7 +30,7 @@ func newHarness(t testing.TB) *harness {
 	return newHarnessAt(t, "https://licenses.example")
 }
 
-// newHarnessAt is newHarness under a public URL.
+// newHarnessAt is newHarness with a public URL.
 func newHarnessAt(t testing.TB, url string) *harness {
 	t.Helper()
 	clock := apptest.StoppedClock(noon)
@@ -41,10 +40,10 @@ func newHarnessAt(t testing.TB, url string) *harness {
 	return &harness{Harness: h, Server: h.OAuth, clock: clock}
 }
 
-// theOperator is who does what is not under test.
+// theOperator is the actor of steps that are not under test.
 var theOperator = apptest.Tester
 
-// enrol makes a partner that sells one tier and wants its users at a URL.
+// enrol makes a partner with one tier and a redirect URL.
 func (w *harness) enrol(redirect string) partner.Partner {
 	w.Helper()
 	p, _, _, err := w.Profiles.Enrol(w.Context(), theOperator, partner.Draft{Name: "Acme"}, profile.URLs{Redirect: redirect}, false, partner.Credentials{})
@@ -74,7 +73,7 @@ func (w *harness) user(name string) account.User {
 	return u
 }
 
-// buy buys a license that nobody has claimed.
+// buy buys an unclaimed license.
 func (w *harness) buy(p partner.Partner) license.License {
 	w.Helper()
 	sale, err := w.Licenses.Purchase(w.Context(), theOperator, license.Purchase{PartnerID: p.ID, Tier: 1, Quantity: 1, ExternalID: secret.UUID()})
@@ -84,7 +83,7 @@ func (w *harness) buy(p partner.Partner) license.License {
 	return sale.Licenses[0]
 }
 
-// Count asks the database for a number.
+// Count runs a query for a number.
 func (w *harness) Count(sql string, args ...any) int64 {
 	w.Helper()
 	n, err := sqldb.One(w.Context(), w.DB, sqldb.Value[int64], sql, args...)
@@ -94,7 +93,7 @@ func (w *harness) Count(sql string, args ...any) int64 {
 	return n
 }
 
-// Exec changes the database without the packages that own its tables.
+// Exec changes the database, bypassing the packages that own its tables.
 func (w *harness) Exec(sql string, args ...any) {
 	w.Helper()
 	err := w.DB.Write(w.Context(), func(tx *sqldb.Tx) error {

@@ -9,9 +9,9 @@ import (
 	"claviger/internal/partner"
 )
 
-// hinted returns the subject of an id_token_hint, "" when none was sent. A token that
-// we did not sign for this partner is refused rather than ignored: an application that
-// says whom it expects must not get somebody else. An expired token is accepted.
+// hinted returns the subject of an id_token_hint, or "" without one. A token that we did not sign
+// for this partner is refused, not ignored: an application that expects one user must not get
+// another. An expired token is accepted.
 func (s *Server) hinted(ctx context.Context, hint string, p partner.Partner) (string, error) {
 	if hint == "" {
 		return "", nil
@@ -23,14 +23,16 @@ func (s *Server) hinted(ctx context.Context, hint string, p partner.Partner) (st
 	var t idToken
 	if json.Unmarshal(body, &t) != nil || t.Issuer != s.Issuer || t.Audience != p.ClientID || t.Subject == "" {
 		// The message does not quote it, because it may be another user's token.
-		return "", deny(InvalidRequest, "id_token_hint is not an identity token that was signed here for this client_id "+
-			"by a key that is still published; leave it out, or send a newer one")
+		return "", deny(
+			InvalidRequest,
+			"id_token_hint is not an identity token that was signed here for this client_id "+
+				"by a key that is still published; leave it out, or send a newer one",
+		)
 	}
 	return t.Subject, nil
 }
 
-// verified is the body of a token that a published key has signed, nil for any other
-// text.
+// verified returns the body of a token signed by a published key, or nil for any other text.
 func (k *Keys) verified(ctx context.Context, token string) ([]byte, error) {
 	r, err := k.current(ctx)
 	if err != nil {
@@ -42,7 +44,7 @@ func (k *Keys) verified(ctx context.Context, token string) ([]byte, error) {
 	}
 	parsed, err := jose.ParseSignedCompact(token, known)
 	if err != nil {
-		return nil, nil //nolint:nilerr // it is no token, which is no failure of ours
+		return nil, nil //nolint:nilerr // no token, which is not our failure
 	}
 	now := k.Now()
 	for i, key := range r.rows {
@@ -59,8 +61,7 @@ func (k *Keys) verified(ctx context.Context, token string) ([]byte, error) {
 	return nil, nil
 }
 
-// Expects reports whether a user is the one that the partner's id_token_hint names, if
-// it sent one.
+// Expects reports whether a user matches the partner's id_token_hint, if any.
 func (s *Server) Expects(r Request, userID int64) bool {
 	return r.Subject == "" || r.Subject == s.subject(r.Partner.ID, userID)
 }

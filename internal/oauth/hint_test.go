@@ -16,7 +16,7 @@ import (
 	"claviger/internal/partner"
 )
 
-// hint is an identity token of a user for a partner.
+// hint returns an identity token of a user for a partner.
 func (w *harness) hint(p partner.Partner, alg oauth.Alg, userID int64) string {
 	w.Helper()
 	token, err := w.IDToken(w.Context(), oauth.Claims{
@@ -34,7 +34,7 @@ func (w *harness) hinted(p partner.Partner, hint string) (oauth.Request, error) 
 	return w.ParseAuthorize(w.Context(), url.Values{"response_type": {"code"}, "client_id": {p.ClientID}, "id_token_hint": {hint}})
 }
 
-// TestHint: whom an identity token names is expected, also long after it expired.
+// TestHint: the user in an identity token is expected, also long after it expired.
 func TestHint(t *testing.T) {
 	w := newHarness(t)
 	p := w.enrol(home)
@@ -55,7 +55,7 @@ func TestHint(t *testing.T) {
 	}
 }
 
-// TestHintOfReplacedKey: a key vouches for as long as it is published.
+// TestHintOfReplacedKey: a key verifies hints as long as it is published.
 func TestHintOfReplacedKey(t *testing.T) {
 	w := newHarness(t)
 	p := w.enrol(home)
@@ -73,8 +73,8 @@ func TestHintOfReplacedKey(t *testing.T) {
 	}
 }
 
-// TestHintRefused: what is no identity token of ours for this application is
-// refused, and not repeated in the answer.
+// TestHintRefused: anything but our identity token for this application is refused, and not quoted
+// in the answer.
 func TestHintRefused(t *testing.T) {
 	w := newHarness(t)
 	p, other := w.enrol(home), w.enrol(home)
@@ -111,7 +111,7 @@ func TestHintRefused(t *testing.T) {
 	}
 }
 
-// forged is what a token says, signed by another key under the same id.
+// forged returns the token's claims, signed by another key under the same id.
 func forged(t *testing.T, token string) string {
 	t.Helper()
 	parsed, err := jose.ParseSigned(token, []jose.SignatureAlgorithm{jose.ES256})

@@ -11,10 +11,10 @@ import (
 	"claviger/internal/partner"
 )
 
-// idTokenLife is how long an identity token is valid.
+// idTokenLife is the lifetime of an identity token.
 const idTokenLife = time.Hour
 
-// Claims is what an identity token is made of.
+// Claims is the content of an identity token.
 type Claims struct {
 	Partner     partner.Partner
 	Alg         Alg
@@ -61,14 +61,14 @@ func (s *Server) IDToken(ctx context.Context, c Claims) (string, error) {
 	return s.Keys.Sign(ctx, c.Alg, t)
 }
 
-// subject is who a user is to a partner: always the same, another for each
-// partner, and nothing that our ids could be read from.
+// subject returns a user's identifier for a partner. It never changes, differs between partners,
+// and reveals no internal ids.
 func (s *Server) subject(partnerID, userID int64) string {
 	return s.Sealer.Pepper(fmt.Sprintf("subject of user %d for partner %d", userID, partnerID))
 }
 
-// accessHash binds an identity token to the access token given with it: the left
-// half of its hash, as OpenID has it for both of our algorithms.
+// accessHash binds an identity token to its access token: the left half of its hash, as OpenID
+// defines it for both of our algorithms.
 func accessHash(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return base64.RawURLEncoding.EncodeToString(sum[:len(sum)/2])

@@ -15,7 +15,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// get asks a path of the server and reads its JSON.
+// get requests a path of the server and decodes its JSON.
 func (w *harness) get(path string, into any) http.Header {
 	w.Helper()
 	answer := httptest.NewRecorder()
@@ -26,7 +26,7 @@ func (w *harness) get(path string, into any) http.Header {
 	return answer.Header()
 }
 
-// verified is the body of a token, verified by what the server publishes.
+// verified returns the body of a token, verified with the published keys.
 func (w *harness) verified(token string, alg oauth.Alg) map[string]any {
 	w.Helper()
 	var set jose.JSONWebKeySet
@@ -56,7 +56,7 @@ func TestIDToken(t *testing.T) {
 	p, user := w.enrol(home), w.user("ann")
 	_, l := w.accepted(w.market(p), user.ID, w.buy(p))
 	for _, alg := range []oauth.Alg{oauth.RS256, oauth.ES256} {
-		// The access token and its hash are those of an example in OpenID Connect Core.
+		// The access token and its hash come from an example in OpenID Connect Core.
 		token, err := w.IDToken(t.Context(), oauth.Claims{
 			Partner: p, Alg: alg, UserID: user.ID, License: l, Nonce: "n1", AuthTime: noon.Add(-time.Minute), Now: noon,
 			AccessToken: "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y",
@@ -90,7 +90,7 @@ func TestIDToken(t *testing.T) {
 	}
 }
 
-// TestSubject: one user is the same to a partner always, and another to each.
+// TestSubject: a user's subject is constant for a partner and differs between partners.
 func TestSubject(t *testing.T) {
 	w := newHarness(t)
 	p, other := w.enrol(home), w.enrol(home)
@@ -148,7 +148,7 @@ func TestDiscovery(t *testing.T) {
 	if diff := cmp.Diff(want, some); diff != "" {
 		t.Errorf("metadata (-want +got):\n%s", diff)
 	}
-	// Every claim that a token has is told, and none besides.
+	// Discovery lists exactly the claims of a token.
 	token, err := w.IDToken(t.Context(), oauth.Claims{
 		Partner: w.enrol(home), Alg: oauth.ES256, UserID: 1, License: w.buy(w.enrol(home)), Nonce: "n", AuthTime: noon, Now: noon, AccessToken: "x",
 	})
@@ -167,7 +167,7 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-// shared checks that everybody may read an answer and keep it.
+// shared checks that an answer may be read by every site and cached.
 func shared(t *testing.T, h http.Header) {
 	t.Helper()
 	if h.Get("Cache-Control") != "public, max-age=3600" || h.Get("Access-Control-Allow-Origin") != "*" || h.Get("Access-Control-Allow-Credentials") != "" {
@@ -175,7 +175,7 @@ func shared(t *testing.T, h http.Header) {
 	}
 }
 
-// TestJWKS: what is published is public.
+// TestJWKS: the published keys are public ones.
 func TestJWKS(t *testing.T) {
 	w := newHarness(t)
 	var set struct{ Keys []map[string]any }

@@ -8,7 +8,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// introspection tells a client about a token of its own (RFC 7662).
+// introspection describes a client's own token (RFC 7662).
 type introspection struct {
 	Active    bool   `json:"active"`
 	Scope     string `json:"scope,omitempty"`
@@ -21,8 +21,8 @@ type introspection struct {
 	Issuer    string `json:"iss,omitempty"`
 }
 
-// introspect says whether a token is valid. Another client's token is as inactive
-// as one that does not exist.
+// introspect reports whether a token is valid. Another client's token is as inactive as an unknown
+// one.
 func (s *Server) introspect(w http.ResponseWriter, r *http.Request) error {
 	var in presented
 	who, err := s.enter(w, r, &in, &in.credentials, nil)
@@ -36,7 +36,8 @@ func (s *Server) introspect(w http.ResponseWriter, r *http.Request) error {
 	if err != nil && !errors.Is(err, sqldb.ErrNone) {
 		return err
 	}
-	inactive := err != nil || t.grant.partnerID != who.ID || !t.grant.revokedAt.IsZero() || !t.usedAt.IsZero() || !s.Now().Before(t.expiresAt)
+	inactive := err != nil || t.grant.partnerID != who.ID || !t.grant.revokedAt.IsZero() || !t.usedAt.IsZero() ||
+		!s.Now().Before(t.expiresAt)
 	if !inactive {
 		_, valid, err := licenseOf(r.Context(), s.DB, t.grant)
 		if err != nil {
@@ -49,7 +50,8 @@ func (s *Server) introspect(w http.ResponseWriter, r *http.Request) error {
 	}
 	answer := introspection{
 		Active: true, Scope: t.grant.scope, ClientID: who.ClientID, Audience: who.ClientID, Issuer: s.Issuer,
-		Expires: t.expiresAt.Unix(), IssuedAt: t.createdAt.Unix(), Subject: s.subject(t.grant.partnerID, t.grant.userID),
+		Expires: t.expiresAt.Unix(), IssuedAt: t.createdAt.Unix(),
+		Subject: s.subject(t.grant.partnerID, t.grant.userID),
 	}
 	if t.kind == accessKind {
 		answer.TokenType = "bearer"

@@ -20,16 +20,16 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Alg is how identity tokens are signed.
+// Alg is a signing algorithm of identity tokens.
 type Alg string
 
-// The algorithms. OpenID demands RS256 of everybody; ES256 is ten times faster.
+// The algorithms. OpenID requires RS256; ES256 is ten times faster.
 const (
 	RS256 Alg = "RS256"
 	ES256 Alg = "ES256"
 )
 
-// algs is every algorithm, the default one first.
+// algs are all algorithms, the default one first.
 var algs = []Alg{RS256, ES256}
 
 // State is the phase of a key's life.
@@ -43,41 +43,40 @@ const (
 )
 
 const (
-	// jwksAge is how long others may cache the published keys.
+	// jwksAge is the time for which clients may cache the published keys.
 	jwksAge = time.Hour
-	// publishedAhead is how long a key is published before it signs, so that every
-	// cache has it by then.
+	// publishedAhead is the time between publishing a key and signing with it, so that every cache
+	// has it by then.
 	publishedAhead = 24 * time.Hour
-	// reloadEvery is how often a node reads the keys. It is short so that no node uses
-	// a revoked key for long; reading a few rows once a second costs nothing that shows.
+	// reloadEvery is the interval at which a node reads the keys. It is short so that no node uses
+	// a revoked key for long. Reading a few rows per second costs almost nothing.
 	reloadEvery = time.Second
-	// defaultGrace is the time after which every token that a replaced key signed has
-	// expired: other nodes sign with it for up to reloadEvery more, and clocks differ.
+	// defaultGrace is the time after which every token signed by a replaced key has expired. Other
+	// nodes sign with it for up to reloadEvery longer, and clocks differ.
 	defaultGrace = idTokenLife + jwksAge + 5*time.Minute
 )
 
-// Keys stores the keys that sign identity tokens, sealed in the database and opened in
-// memory. Each algorithm has one next and one active key, and previous ones as long as
-// they are published.
+// Keys stores the signing keys of identity tokens, sealed in the database and opened in memory.
+// Each algorithm has one next and one active key, and previous keys as long as they are published.
 type Keys struct {
 	DB     *sqldb.DB
 	Sealer *secret.Sealer // not needed by List and Prune
 	Now    func() time.Time
-	Grace  time.Duration                   // how long a replaced key is published; 0: until every token it signed has expired
+	Grace  time.Duration                   // for which a replaced key is published; 0: until its tokens have expired
 	NewRSA func() (*rsa.PrivateKey, error) // makes a key; nil: one of 2048 bits
 
 	ring    atomic.Pointer[ring]
-	loading sync.Mutex // held by whoever reloads the ring; nobody signs under it
+	loading sync.Mutex // serializes reloads of the ring; signing does not need it
 }
 
-// Key is a key as the operator sees it.
+// Key is a key in the operator's view.
 type Key struct {
 	ID          string
 	Alg         Alg
 	State       State
 	CreatedAt   time.Time
 	ActivatesAt time.Time // zero: no rotation was requested yet
-	ServedUntil time.Time // zero: no other key replaces it yet
+	ServedUntil time.Time // zero: not replaced yet
 }
 
 // row is a stored key.
@@ -96,8 +95,8 @@ func scanRow(r *sqldb.Row, k *row) error {
 
 const rowColumns = `id, kid, alg, sealed, created_at, activates_at`
 
-// stored reads all keys, ordered by the time from which they sign; those without such
-// a time are last.
+// stored reads all keys, ordered by the time from which they sign. Keys without such a time are
+// last.
 func stored(ctx context.Context, r sqldb.Reader) ([]row, error) {
 	list, err := sqldb.All(ctx, r, scanRow, `SELECT `+rowColumns+` FROM oauth_keys ORDER BY id`)
 	if err != nil {
@@ -116,8 +115,7 @@ func stored(ctx context.Context, r sqldb.Reader) ([]row, error) {
 	return list, nil
 }
 
-// successor is when the key at i of such a list is replaced; zero when no other key
-// replaces it yet.
+// successor returns when the key at i of such a list is replaced; zero: not yet.
 func successor(list []row, i int) time.Time {
 	for _, later := range list[i+1:] {
 		if later.alg == list[i].alg {
@@ -127,10 +125,10 @@ func successor(list []row, i int) time.Time {
 	return time.Time{}
 }
 
-// state is the state of the key at i of such a list at a time, and until when it is
-// published.
+// state returns the state of the key at i of such a list, and until when it is published.
 func (k *Keys) state(list []row, i int, now time.Time) (state State, servedUntil time.Time) {
-	own, next := list[i].activatesAt, successor(list, i)
+	own := list[i].activatesAt
+	next := successor(list, i)
 	if !next.IsZero() {
 		servedUntil = next.Add(cmp.Or(k.Grace, defaultGrace))
 	}
@@ -144,8 +142,8 @@ func (k *Keys) state(list []row, i int, now time.Time) (state State, servedUntil
 	}
 }
 
-// Sign returns claims as a compact JWS by the active key of alg. It asks the
-// database at most once a second.
+// Sign returns claims as a compact JWS, signed by the active key of alg. It queries the database at
+// most once a second.
 func (k *Keys) Sign(ctx context.Context, alg Alg, claims any) (string, error) {
 	r, err := k.current(ctx, alg)
 	if err != nil {
@@ -175,8 +173,8 @@ func (o opened) sign(claims any) (string, error) {
 	return signed.CompactSerialize()
 }
 
-// Published returns the public keys. The active ones are first, for clients that use
-// the first that fits.
+// Published returns the public keys. The active ones are first, for clients that use the first
+// match.
 func (k *Keys) Published(ctx context.Context) (jose.JSONWebKeySet, error) {
 	r, err := k.current(ctx, algs...)
 	if err != nil {
@@ -194,8 +192,7 @@ func (k *Keys) Published(ctx context.Context) (jose.JSONWebKeySet, error) {
 	return jose.JSONWebKeySet{Keys: slices.Concat(byState[Active], byState[Previous], byState[Next])}, nil
 }
 
-// Prepare makes the keys that are missing, so that the first request does not wait for
-// them.
+// Prepare creates missing keys, so that the first request does not wait for them.
 func (k *Keys) Prepare(ctx context.Context) error {
 	_, err := k.current(ctx, algs...)
 	return err
@@ -217,14 +214,16 @@ func (k *Keys) list(rows []row) []Key {
 		list[i] = Key{ID: r.kid, Alg: r.alg, CreatedAt: r.createdAt, ActivatesAt: r.activatesAt}
 		list[i].State, list[i].ServedUntil = k.state(rows, i, now)
 	}
-	slices.SortStableFunc(list, func(a, b Key) int { return cmp.Compare(slices.Index(algs, a.Alg), slices.Index(algs, b.Alg)) })
+	slices.SortStableFunc(
+		list,
+		func(a, b Key) int { return cmp.Compare(slices.Index(algs, a.Alg), slices.Index(algs, b.Alg)) },
+	)
 	return list
 }
 
-// Rotate makes the next key of an algorithm, or of each with "", the active one:
-// a day after it was first published, or at once with now, when clients that cache the
-// published keys do not have it for a while. A new next key is made. It returns all
-// keys.
+// Rotate activates the next key of an algorithm, or of each if alg is "". That happens a day after
+// its publication, or immediately with now; then clients that cache the keys lack it for a while.
+// Rotate makes a new next key and returns all keys.
 func (k *Keys) Rotate(ctx context.Context, by audit.Actor, alg Alg, now bool) ([]Key, error) {
 	which := algs
 	if alg != "" {
@@ -247,8 +246,8 @@ func (k *Keys) Rotate(ctx context.Context, by audit.Actor, alg Alg, now bool) ([
 	})
 }
 
-// change changes the keys in one transaction, one caller at a time over all nodes;
-// before is all keys. It returns all keys as they are then.
+// change changes the keys in one transaction, serialized over all nodes. fn gets all keys. change
+// returns all keys after the change.
 func (k *Keys) change(ctx context.Context, doing string, fn func(tx *sqldb.Tx, before []row) error) ([]Key, error) {
 	var rows []row
 	err := k.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -257,7 +256,11 @@ func (k *Keys) change(ctx context.Context, doing string, fn func(tx *sqldb.Tx, b
 			return err
 		}
 		if !alone {
-			return fault.New(fault.Conflict, codeRotationPending, "Somebody else is rotating the keys. Look at the list of keys before you try again.")
+			return fault.New(
+				fault.Conflict,
+				codeRotationPending,
+				"Another person is rotating the keys. Look at the list of keys before you try again.",
+			)
 		}
 		before, err := stored(ctx, tx)
 		if err != nil {
@@ -280,10 +283,18 @@ func (k *Keys) change(ctx context.Context, doing string, fn func(tx *sqldb.Tx, b
 	return k.list(rows), nil
 }
 
-// rotate does so for one algorithm; before is all keys, made the new next one.
-func (k *Keys) rotate(ctx context.Context, tx *sqldb.Tx, by audit.Actor, before []row, made row, alg Alg, atOnce bool) error {
+// rotate rotates one algorithm; before is all keys, made is the new next one.
+func (k *Keys) rotate(
+	ctx context.Context,
+	tx *sqldb.Tx,
+	by audit.Actor,
+	before []row,
+	made row,
+	alg Alg,
+	atOnce bool,
+) error {
 	now := k.Now()
-	// The next one, or one that is due later: that was the next one before.
+	// The next key, or one already scheduled to sign.
 	i := slices.IndexFunc(before, func(r row) bool {
 		return r.alg == alg && (r.activatesAt.IsZero() || r.activatesAt.After(now))
 	})
@@ -293,8 +304,13 @@ func (k *Keys) rotate(ctx context.Context, tx *sqldb.Tx, by audit.Actor, before 
 	next := before[i]
 	pending := !next.activatesAt.IsZero()
 	if pending && !atOnce {
-		return fault.New(fault.Conflict, codeRotationPending, "The next key of %s signs from %s on. Wait until then, or rotate with --now.",
-			alg, next.activatesAt.Format(time.RFC3339))
+		return fault.New(
+			fault.Conflict,
+			codeRotationPending,
+			"The next key of %s signs from %s on. Wait until then, or rotate again and let it sign now.",
+			alg,
+			next.activatesAt.Format(time.RFC3339),
+		)
 	}
 	from := now
 	if day := next.createdAt.Add(publishedAhead); !atOnce && day.After(now) {
@@ -303,7 +319,7 @@ func (k *Keys) rotate(ctx context.Context, tx *sqldb.Tx, by audit.Actor, before 
 	tx.Queue(`UPDATE oauth_keys SET activates_at = $2 WHERE id = $1`, next.id, from)
 	audit.Record(tx, now, by, "key.rotate", subjectOf(next.kid), next.facts(), row{alg: alg, activatesAt: from}.facts())
 	if pending {
-		return nil // it has a next key already
+		return nil // it already has a next key
 	}
 	made.createdAt = now
 	return add(ctx, tx, by, made)
@@ -320,7 +336,7 @@ func add(ctx context.Context, tx *sqldb.Tx, by audit.Actor, made row) error {
 	return nil
 }
 
-// Prune removes the keys that are no longer published.
+// Prune deletes keys that are no longer published.
 func (k *Keys) Prune(ctx context.Context) (int64, error) {
 	var removed int64
 	err := k.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -339,7 +355,7 @@ func (k *Keys) Prune(ctx context.Context) (int64, error) {
 			if err != nil {
 				return err
 			}
-			if n > 0 { // else another node was first
+			if n > 0 { // otherwise another node was first
 				audit.Record(tx, now, itself, "key.forget", subjectOf(r.kid), r.facts(), nil)
 				removed++
 			}

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// KeyLife is how long a key should sign before another takes its place. Nothing ends
-// after that time; people are told KeyNotice before it.
+// KeyLife is the time after which a signing key should be replaced. Nothing expires then; people
+// are told KeyNotice before it.
 const (
 	KeyLife   = 365 * 24 * time.Hour
 	KeyNotice = 30 * 24 * time.Hour
 )
 
-// EndsAt is when an active key has signed for KeyLife; zero: it does not sign, or another
-// key takes its place before.
+// EndsAt returns when an active key has signed for KeyLife. It is zero if the key does not sign, or
+// is replaced before.
 func (k Key) EndsAt() time.Time {
 	end := k.ActivatesAt.Add(KeyLife)
 	if k.State != Active || !k.ServedUntil.IsZero() {

@@ -9,10 +9,10 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Revoke removes a key that somebody else may know: it is no longer published, and
-// tokens that it signed are no longer accepted. If it is active or next, the other keys
-// of its algorithm that have not signed yet are removed too, because a thief found them
-// beside it, and new keys replace them at once. It returns all keys.
+// Revoke removes a key that may be compromised. It is no longer published, and tokens that it
+// signed are no longer accepted. If it is active or next, Revoke also removes the other keys of its
+// algorithm that have not signed yet, because they were stored beside it. New keys replace them
+// immediately. It returns all keys.
 func (k *Keys) Revoke(ctx context.Context, by audit.Actor, kid string) ([]Key, error) {
 	alg, err := k.algOf(ctx, kid)
 	if err != nil {
@@ -25,7 +25,7 @@ func (k *Keys) Revoke(ctx context.Context, by audit.Actor, kid string) ([]Key, e
 	return k.change(ctx, "revoke a signing key", func(tx *sqldb.Tx, before []row) error {
 		i := slices.IndexFunc(before, func(r row) bool { return r.kid == kid })
 		if i < 0 {
-			return unknownKey(kid) // another revoked it meanwhile
+			return unknownKey(kid) // another request revoked it meanwhile
 		}
 		now := k.Now()
 		revoked, _ := k.state(before, i, now)
@@ -39,8 +39,11 @@ func (k *Keys) Revoke(ctx context.Context, by audit.Actor, kid string) ([]Key, e
 		if revoked == Previous {
 			return nil
 		}
-		active, next := made[0], made[1]
-		active.createdAt, active.activatesAt, next.createdAt = now, now, now
+		active := made[0]
+		next := made[1]
+		active.createdAt = now
+		active.activatesAt = now
+		next.createdAt = now
 		if revoked == Active {
 			if err := add(ctx, tx, by, active); err != nil {
 				return err
@@ -50,7 +53,7 @@ func (k *Keys) Revoke(ctx context.Context, by audit.Actor, kid string) ([]Key, e
 	})
 }
 
-// algOf is the algorithm of a stored key.
+// algOf returns the algorithm of a stored key.
 func (k *Keys) algOf(ctx context.Context, kid string) (Alg, error) {
 	rows, err := stored(ctx, k.DB)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"claviger/internal/paging"
 )
 
-// kids is the kids of keys of ES256 in the order of their lives.
+// kids returns the kids of the ES256 keys in the order of their activation.
 func kids(t testing.TB, k *oauth.Keys) []string {
 	t.Helper()
 	var list []string
@@ -35,8 +35,8 @@ func threeKeys(t testing.TB, k *oauth.Keys) (previous, active, next string) {
 	return list[0], list[1], list[2]
 }
 
-// TestRevokeActiveKey: it is gone at once, with the next one that lay beside it; a
-// key that nobody has seen signs, and the other node knows within a second.
+// TestRevokeActiveKey: the key is removed immediately, together with the next one stored beside it.
+// A new key signs, and the other node knows within a second.
 func TestRevokeActiveKey(t *testing.T) {
 	w := newHarness(t)
 	other := &oauth.Keys{DB: w.DB, Sealer: w.Sealer, Now: w.Now}
@@ -61,7 +61,7 @@ func TestRevokeActiveKey(t *testing.T) {
 	}
 }
 
-// TestRevokeKeyThatDoesNotSign: what signs goes on.
+// TestRevokeKeyThatDoesNotSign: the active key stays.
 func TestRevokeKeyThatDoesNotSign(t *testing.T) {
 	for _, which := range []oauth.State{oauth.Previous, oauth.Next} {
 		t.Run(string(which), func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestRevokeKeyThatDoesNotSign(t *testing.T) {
 			if got := kids(t, w.Keys); slices.Contains(got, revoked) || !slices.Contains(got, stays) || signer(t, w.Keys, oauth.ES256) != active {
 				t.Errorf("after %s was revoked there are %q", revoked, got)
 			}
-			// There is one to rotate to.
+			// There is a key to rotate to.
 			if _, err := w.Keys.Rotate(t.Context(), theOperator, oauth.ES256, true); err != nil {
 				t.Error(err)
 			}
@@ -85,7 +85,7 @@ func TestRevokeKeyThatDoesNotSign(t *testing.T) {
 	}
 }
 
-// TestRevokeKeyThatIsToSign takes a key that was rotated and waits for its day.
+// TestRevokeKeyThatIsToSign revokes a key that is scheduled to sign.
 func TestRevokeKeyThatIsToSign(t *testing.T) {
 	w := newHarness(t)
 	active := signer(t, w.Keys, oauth.ES256)
@@ -103,7 +103,7 @@ func TestRevokeKeyThatIsToSign(t *testing.T) {
 	}
 }
 
-// TestHintOfRevokedKey: who took a key cannot say whom to expect with it.
+// TestHintOfRevokedKey: a thief cannot use a revoked key for hints.
 func TestHintOfRevokedKey(t *testing.T) {
 	w := newHarness(t)
 	p := w.enrol(home)
@@ -131,7 +131,7 @@ func TestRevokeUnknownKey(t *testing.T) {
 	}
 }
 
-// TestRevokeIsAudited: each key that went, and each that came.
+// TestRevokeIsAudited: the audit has each removed and each new key.
 func TestRevokeIsAudited(t *testing.T) {
 	w := newHarness(t)
 	_, active, next := threeKeys(t, w.Keys)

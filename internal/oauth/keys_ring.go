@@ -22,8 +22,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// ring is the keys as they were read at a time, ready to sign. It is immutable: a
-// newer one replaces it.
+// ring is a snapshot of the keys, ready to sign. It is immutable: a newer one replaces it.
 type ring struct {
 	rows   []row // see stored
 	opened map[string]opened
@@ -36,11 +35,11 @@ type opened struct {
 	public jose.JSONWebKey
 }
 
-// itself is the actor of what the service does by itself.
+// itself is the audit actor of the service.
 var itself = audit.System("service")
 
-// current is the ring, with keys of these algorithms in it. While one caller
-// renews it the others use the one they have.
+// current returns the ring, with keys of these algorithms. While one caller reloads it, the others
+// use the old one.
 func (k *Keys) current(ctx context.Context, which ...Alg) (*ring, error) {
 	r := k.ring.Load()
 	if r != nil && r.has(which) {
@@ -51,7 +50,7 @@ func (k *Keys) current(ctx context.Context, which ...Alg) (*ring, error) {
 		k.loading.Lock()
 	}
 	defer k.loading.Unlock()
-	// Somebody may have made what is missing while we waited.
+	// Another caller may have made the missing keys while we waited.
 	if newer := k.ring.Load(); newer != r && newer.has(which) {
 		return newer, nil
 	}
@@ -73,8 +72,8 @@ func (k *Keys) current(ctx context.Context, which ...Alg) (*ring, error) {
 	return r, nil
 }
 
-// has reports whether the ring has a key of each of these algorithms that is
-// next, and with it one that signs: they are made together.
+// has reports whether the ring has a next key of each of these algorithms. Then it also has an
+// active one: they are created together.
 func (r *ring) has(which []Alg) bool {
 	for _, alg := range which {
 		if !slices.ContainsFunc(r.rows, func(k row) bool { return k.alg == alg && k.activatesAt.IsZero() }) {
@@ -84,7 +83,7 @@ func (r *ring) has(which []Alg) bool {
 	return true
 }
 
-// reload reads the keys and opens those that are new. The caller holds loading.
+// reload reads the keys and opens the new ones. The caller holds loading.
 func (k *Keys) reload(ctx context.Context) (*ring, error) {
 	now := k.Now()
 	rows, err := stored(ctx, k.DB)
@@ -100,7 +99,7 @@ func (k *Keys) reload(ctx context.Context) (*ring, error) {
 				continue
 			}
 		}
-		if next.opened[r.kid], err = k.open(r); err != nil {
+		if next.opened[r.kid], err = k.unseal(r); err != nil {
 			return nil, fmt.Errorf("open the signing key %s: %w", r.kid, err)
 		}
 	}
@@ -111,7 +110,7 @@ func (k *Keys) reload(ctx context.Context) (*ring, error) {
 // label binds a sealed key to its row.
 func label(kid string) string { return "signing key " + kid }
 
-// Sealed are the columns of sealed signing keys and answers.
+// Sealed lists the columns of sealed signing keys and answers.
 func Sealed() []sealing.Column {
 	return []sealing.Column{
 		{
@@ -127,8 +126,8 @@ func Sealed() []sealing.Column {
 	}
 }
 
-// open unseals a key. Reading an RSA key computes beforehand what signing needs.
-func (k *Keys) open(r row) (opened, error) {
+// unseal unseals a key. Parsing an RSA key precomputes values for signing.
+func (k *Keys) unseal(r row) (opened, error) {
 	text, err := k.Sealer.Open(label(r.kid), r.sealed)
 	if err != nil {
 		return opened{}, err
@@ -146,12 +145,11 @@ func (k *Keys) open(r row) (opened, error) {
 	return opened{signer: signer, public: full.Public()}, nil
 }
 
-// errFirst says that another node was first to make the first keys.
+// errFirst means that another node already made the first keys.
 var errFirst = errors.New("another made the first keys")
 
-// first makes the first two keys of an algorithm, one that signs from now on and
-// the next one. When two nodes do so at once the index of next keys lets one of
-// them pass; the other finds that one's keys.
+// first makes the first two keys of an algorithm: an active one and the next one. If two nodes do
+// this simultaneously, the index of next keys lets one pass; the other finds those keys.
 func (k *Keys) first(ctx context.Context, alg Alg) error {
 	made, err := k.makeKeys([]Alg{alg, alg})
 	if err != nil {
@@ -159,8 +157,11 @@ func (k *Keys) first(ctx context.Context, alg Alg) error {
 	}
 	err = k.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		now := k.Now()
-		active, next := made[0], made[1]
-		active.createdAt, active.activatesAt, next.createdAt = now, now, now
+		active := made[0]
+		next := made[1]
+		active.createdAt = now
+		active.activatesAt = now
+		next.createdAt = now
 		for _, r := range []row{active, next} {
 			if err := insert(ctx, tx, r); errors.Is(err, sqldb.ErrNone) {
 				return errFirst
@@ -177,15 +178,25 @@ func (k *Keys) first(ctx context.Context, alg Alg) error {
 	return nil
 }
 
-// insert writes a key. ErrNone means that there is a next one already.
+// insert inserts a key. ErrNone means that there already is a next one.
 func insert(ctx context.Context, tx *sqldb.Tx, r row) error {
-	_, err := sqldb.One(ctx, tx, sqldb.Value[int64], `INSERT INTO oauth_keys (kid, alg, sealed, created_at, activates_at)
-		VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING id`, r.kid, r.alg, r.sealed, r.createdAt, r.activatesAt)
+	_, err := sqldb.One(
+		ctx,
+		tx,
+		sqldb.Value[int64],
+		`INSERT INTO oauth_keys (kid, alg, sealed, created_at, activates_at)
+		VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING RETURNING id`,
+		r.kid,
+		r.alg,
+		r.sealed,
+		r.createdAt,
+		r.activatesAt,
+	)
 	return err
 }
 
-// makeKeys makes a key of each of these algorithms. It takes a while and so is
-// done before the transaction that stores them.
+// makeKeys makes a key of each of these algorithms. It is slow, so it runs before the transaction
+// that stores them.
 func (k *Keys) makeKeys(which []Alg) ([]row, error) {
 	made := make([]row, len(which))
 	for i, alg := range which {

@@ -12,7 +12,7 @@ import (
 	"claviger/internal/profile"
 )
 
-// TestOpenIDLibrary: go-oidc finds everything by discovery, and takes what it gets.
+// TestOpenIDLibrary: go-oidc finds everything by discovery and accepts the answers.
 func TestOpenIDLibrary(t *testing.T) {
 	h := newEndpoints(t)
 	h.Issuer = h.url
@@ -62,8 +62,8 @@ func TestOpenIDLibrary(t *testing.T) {
 	}
 }
 
-// TestOAuthLibrary: x/oauth2 alone, at the endpoint of the specification, with its
-// error member, in each way to authenticate.
+// TestOAuthLibrary: x/oauth2 works at the specification's endpoint with its error member, with each
+// authentication method.
 func TestOAuthLibrary(t *testing.T) {
 	h := newEndpoints(t)
 	for name, style := range map[string]oauth2.AuthStyle{

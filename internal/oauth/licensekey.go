@@ -9,8 +9,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// licenseAnswer is a user's license (specification 2.2). It has the tier, because
-// several clients assume tier 1 without it.
+// licenseAnswer is a user's license (specification 2.2). It has the tier, because several clients
+// assume tier 1 without it.
 type licenseAnswer struct {
 	LicenseKey string   `json:"license_key"`
 	Status     string   `json:"status"`
@@ -18,25 +18,30 @@ type licenseAnswer struct {
 	Tier       int      `json:"tier"`
 }
 
-// licenseKey answers the license of an access token. It is the only endpoint that reads
-// the token from the query, as the specification demands.
+// licenseKey returns the license of an access token. It is the only endpoint that reads the token
+// from the query, as the specification demands.
 func (s *Server) licenseKey(w http.ResponseWriter, r *http.Request) error {
 	q, err := wire.LenientQuery(r, "access_token")
 	if err != nil {
 		return asRequest(err)
 	}
-	u, err := s.bearer(w, r, q.Get("access_token"), "as the query parameter access_token or in the header Authorization: Bearer <token>")
+	u, err := s.bearer(
+		w,
+		r,
+		q.Get("access_token"),
+		"as the query parameter access_token or in the header Authorization: Bearer <token>",
+	)
 	if err != nil {
 		return err
 	}
 	return wire.JSON(w, http.StatusOK, licenseAnswer{
-		LicenseKey: u.license.Key, Status: u.license.Status.String(), Scopes: []string{scopeLicense}, Tier: u.license.Tier,
+		LicenseKey: u.license.Key, Status: u.license.Status.String(), Scopes: []string{scopeLicense},
+		Tier: u.license.Tier,
 	})
 }
 
-// bearer returns the license of the request's access token. The token is that of the
-// header, or other, which came elsewhere; a token in both places is refused. where says
-// how to send one.
+// bearer returns the license of the request's access token. The token comes from the header, or
+// from elsewhere as other; a token in both places is refused. where explains how to send one.
 func (s *Server) bearer(w http.ResponseWriter, r *http.Request, other, where string) (use, error) {
 	var inHeader string
 	headers := r.Header["Authorization"]
@@ -67,7 +72,7 @@ func (s *Server) bearer(w http.ResponseWriter, r *http.Request, other, where str
 	return u, err
 }
 
-// challenge sets the header that goes with a refused access token.
+// challenge sets the header for a refused access token.
 func challenge(w http.ResponseWriter, code string) {
 	text := "Bearer"
 	if code != "" {

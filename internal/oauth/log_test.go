@@ -15,7 +15,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// sink is a log that several goroutines write to.
+// sink is a log for concurrent writers.
 type sink struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -27,8 +27,8 @@ func (s *sink) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
-// listen serves the endpoints as the product does, with its log and its metrics. A
-// request with the header X-Broken meets a closed database, one with X-Panic a bug.
+// listen serves the endpoints as the product does, with log and metrics. A request with the header
+// X-Broken hits a closed database, one with X-Panic a bug.
 func (h *endpoints) listen(log *sink) (metrics string, stop func()) {
 	h.Helper()
 	closed := h.Node()
@@ -61,8 +61,8 @@ func (h *endpoints) listen(log *sink) (metrics string, stop func()) {
 	}
 }
 
-// TestNoSecretIsLogged: no code, token or client secret is in a log line, a metric
-// or the trace of a panic, whatever becomes of the request.
+// TestNoSecretIsLogged: no code, token or client secret appears in a log line, a metric or a panic
+// trace, however the request ends.
 func TestNoSecretIsLogged(t *testing.T) {
 	h := newEndpoints(t)
 	log := &sink{}

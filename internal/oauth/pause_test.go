@@ -9,9 +9,8 @@ import (
 	"claviger/internal/oauth"
 )
 
-// TestWhatGoesOnWhilePaused pauses a partner between an authorization and the
-// exchange of its code: codes that were issued, and tokens, go on serving, and
-// nothing new is accepted.
+// TestWhatGoesOnWhilePaused pauses a partner between an authorization and the exchange of its code.
+// Issued codes and tokens keep working, and nothing new is accepted.
 func TestWhatGoesOnWhilePaused(t *testing.T) {
 	h := newEndpoints(t)
 	_, live := h.connect()
@@ -30,7 +29,7 @@ func TestWhatGoesOnWhilePaused(t *testing.T) {
 		t.Errorf("a refresh answered %d: %s", a.Status, a.Body)
 	}
 
-	// A consent that was asked for before the pause, and is given now.
+	// A consent requested before the pause and given now.
 	if _, _, err := h.Accept(t.Context(), theOperator, request, oauth.Authentication{UserID: l.OwnerID, At: h.clock.Now()}, l.RedemptionID); !fault.Is(err, "partner_paused") {
 		t.Errorf("accepted: %v", err)
 	}

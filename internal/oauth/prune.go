@@ -8,26 +8,27 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// grantRetention is how long a grant is stored at least, so that the error for a late
-// use of its code can say what happened. A grant with tokens stays.
+// grantRetention is the minimum retention of a grant. It allows the error for a late use of its
+// code to name the cause. A grant with tokens stays.
 const grantRetention = 31 * 24 * time.Hour
 
-// pruneBatch is how many rows one transaction removes, so that other writers do not wait.
+// pruneBatch is the number of rows that one transaction deletes, so that other writers do not wait.
 const pruneBatch = 1000
 
-// PruneAnswers removes the answers stored for repeated refreshes after repeatTime.
-// They hold sealed tokens, so this runs every minute.
+// PruneAnswers deletes the answers stored for repeated refreshes after repeatTime. They contain
+// sealed tokens, so it runs every minute.
 func (s *Server) PruneAnswers(ctx context.Context) (int64, error) {
 	n, err := s.DB.DeleteInBatches(ctx, s.Now().Add(-repeatTime), `DELETE FROM oauth_answers WHERE used_at <= (
-		SELECT max(used_at) FROM (SELECT used_at FROM oauth_answers WHERE used_at < $1 ORDER BY used_at LIMIT $2) AS old)`)
+		SELECT max(used_at) FROM (SELECT used_at FROM oauth_answers WHERE used_at < $1 ORDER BY used_at
+		LIMIT $2) AS old)`)
 	if err != nil {
 		return n, fmt.Errorf("prune stored answers: %w", err)
 	}
 	return n, nil
 }
 
-// Prune removes expired tokens and old grants without tokens. It returns how many rows
-// it removed.
+// Prune deletes expired tokens and old grants without tokens. It returns the number of deleted
+// rows.
 func (s *Server) Prune(ctx context.Context) (int64, error) {
 	now := s.Now()
 	tokens, err := s.DB.DeleteInBatches(ctx, now, `DELETE FROM oauth_tokens WHERE hash IN (
@@ -42,14 +43,22 @@ func (s *Server) Prune(ctx context.Context) (int64, error) {
 	return tokens + grants, nil
 }
 
-// pruneGrants removes old grants without tokens. It finds them outside the write
-// transaction, because it may skip many that still have tokens. It scans all tokens,
-// which saves every refresh an index by grant.
+// pruneGrants deletes old grants without tokens. It finds them outside the write transaction,
+// because it may skip many that still have tokens. It scans all tokens, which saves every refresh
+// an index by grant.
 func (s *Server) pruneGrants(ctx context.Context, before time.Time) (n int64, err error) {
 	last := int64(0)
 	for {
-		list, err := sqldb.All(ctx, s.DB, sqldb.Value[int64], `SELECT g.id FROM oauth_grants g WHERE g.id > $1 AND g.created_at < $2
-			AND g.id NOT IN (SELECT grant_id FROM oauth_tokens) ORDER BY g.id LIMIT $3`, last, before, pruneBatch)
+		list, err := sqldb.All(
+			ctx,
+			s.DB,
+			sqldb.Value[int64],
+			`SELECT g.id FROM oauth_grants g WHERE g.id > $1 AND g.created_at < $2
+			AND g.id NOT IN (SELECT grant_id FROM oauth_tokens) ORDER BY g.id LIMIT $3`,
+			last,
+			before,
+			pruneBatch,
+		)
 		if err != nil || len(list) == 0 {
 			return n, err
 		}

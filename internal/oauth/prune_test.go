@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// TestForget: what serves nobody goes, and what is left still tells what became of
-// it.
+// TestForget: expired rows are deleted, and errors for late uses still name the cause.
 func TestForget(t *testing.T) {
 	h := newEndpoints(t)
 	forget := func(want int64) {
@@ -25,7 +24,7 @@ func TestForget(t *testing.T) {
 	h.clock.Advance(30 * time.Second)
 	forget(0)
 	h.clock.Advance(time.Millisecond)
-	forget(1) // the kept answer
+	forget(1) // the stored answer
 	if n := h.Count(`SELECT count(*) FROM oauth_answers`); n != 0 {
 		t.Errorf("%d answers are kept", n)
 	}
@@ -36,8 +35,8 @@ func TestForget(t *testing.T) {
 	h.clock.Advance(29 * 24 * time.Hour)
 	next = h.tokens(h.post(h.refreshOf(next.Refresh)))
 	h.clock.Advance(2 * 24 * time.Hour)
-	// Two answers, two access tokens, three used refresh tokens; and the code that
-	// nobody used, while the grant of the live token stays.
+	// Two answers, two access tokens, three used refresh tokens, and the unused code. The grant of
+	// the valid token stays.
 	forget(8)
 	if n := h.Count(`SELECT count(*) FROM oauth_grants`); n != 1 {
 		t.Errorf("%d grants are left, want 1", n)
@@ -51,7 +50,7 @@ func TestForget(t *testing.T) {
 	forget(0)
 }
 
-// TestForgetManyGrants: more than one batch, between those that stay.
+// TestForgetManyGrants: more than one batch, between grants that stay.
 func TestForgetManyGrants(t *testing.T) {
 	h := newEndpoints(t)
 	h.connect()

@@ -8,10 +8,10 @@ import (
 	"claviger/internal/wire/wiretest"
 )
 
-// atOnce sends the same form this many times at once, half to each of two nodes.
+// atOnce is the number of simultaneous copies of a form, half to each of two nodes.
 const atOnce = 50
 
-// nodes are two servers over two handles of one database.
+// nodes returns two servers with separate handles of one database.
 func (h *endpoints) nodes() []*endpoints {
 	h.Helper()
 	second := *h
@@ -36,8 +36,7 @@ func race(nodes []*endpoints, send func(h *endpoints) answer) []answer {
 	return answers
 }
 
-// TestOneCodeServesOnce however many exchange it at once, and what it gives serves
-// on.
+// TestOneCodeServesOnce: simultaneous exchanges of a code give tokens once, and these keep working.
 func TestOneCodeServesOnce(t *testing.T) {
 	h := newEndpoints(t)
 	nodes := h.nodes()
@@ -67,8 +66,7 @@ func TestOneCodeServesOnce(t *testing.T) {
 	}
 }
 
-// TestOneRefreshForAll: who refresh at once with one token all get the same answer,
-// byte for byte.
+// TestOneRefreshForAll: simultaneous refreshes with one token get the same answer, byte for byte.
 func TestOneRefreshForAll(t *testing.T) {
 	h := newEndpoints(t)
 	nodes := h.nodes()

@@ -8,15 +8,14 @@ import (
 	"claviger/internal/validate"
 )
 
-// answer is the saved URL with the parameters of an answer behind its own query,
-// which stays byte for byte.
+// answer returns the saved URL with the parameters of an answer appended to its query, which stays
+// unchanged.
 func (r Request) answer(params url.Values) string {
 	return validate.WithQuery(r.RedirectURL, params)
 }
 
-// back is what every answer to this request carries: the state, and the issuer (RFC
-// 9207) in every flow, since discovery promises it and libraries refuse an answer
-// without it.
+// back returns the parameters of every answer to this request: the state and the issuer (RFC 9207).
+// Discovery promises the issuer, and libraries refuse an answer without it.
 func (r Request) back(issuer string) url.Values {
 	params := url.Values{"iss": {issuer}}
 	if r.State != "" {
@@ -25,7 +24,7 @@ func (r Request) back(issuer string) url.Values {
 	return params
 }
 
-// Refused is where the buyer is sent when the request is refused for d.
+// Refused returns the URL that the buyer is redirected to when the request is denied with d.
 func (r Request) Refused(issuer string, d Denial) string {
 	params := r.back(issuer)
 	params.Set("error", d.Code)
@@ -33,10 +32,10 @@ func (r Request) Refused(issuer string, d Denial) string {
 	return r.answer(params)
 }
 
-// Origin is the origin of the redirect URL, for a page whose form may end there.
+// Origin returns the origin of the redirect URL, for a page with a form that may end there.
 func (r Request) Origin() string { return Origin(r.RedirectURL) }
 
-// Origin is scheme, host and port of a saved URL.
+// Origin returns scheme, host and port of a saved URL.
 func Origin(saved string) string {
 	u, err := url.Parse(saved)
 	if err != nil {
@@ -45,16 +44,15 @@ func Origin(saved string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// Host is the host of the redirect URL, with its port if it has one.
+// Host returns the host of the redirect URL, with its port if any.
 func (r Request) Host() string {
 	_, host, _ := strings.Cut(r.Origin(), "://")
 	return host
 }
 
-// Initiation is where a partner that begins sign-ins itself wants the buyer to be
-// sent instead of getting a code without having asked: its initiate_login_uri
-// with who asks and the application's front page as where to end. It is empty
-// when the partner has saved none.
+// Initiation returns the partner's initiate_login_uri with the issuer and the application's front
+// page as target. A partner that starts sign-ins itself gets the buyer there, instead of an
+// unrequested code. It is empty if none is saved.
 func (s *Server) Initiation(r Request) string {
 	if r.Profile.InitiateLoginURI == "" {
 		return ""
@@ -65,10 +63,10 @@ func (s *Server) Initiation(r Request) string {
 	})
 }
 
-// maxShown bounds how much of a wrong parameter a message quotes.
+// maxShown limits how much of a wrong parameter a message quotes.
 const maxShown = 300
 
-// shown is a parameter as a message quotes it.
+// shown returns a parameter as a message quotes it.
 func shown(s string) string {
 	s = strings.Map(func(c rune) rune {
 		if !isText(string(c)) {
@@ -82,8 +80,8 @@ func shown(s string) string {
 	return s
 }
 
-// difference says in what way the sent redirect URI is not the saved one: the
-// likeliest mistake first.
+// difference explains how the sent redirect URI differs from the saved one, the likeliest mistake
+// first.
 func difference(sent, saved string) string {
 	if text := spelling(sent, saved); text != "" {
 		return text
@@ -110,7 +108,7 @@ func difference(sent, saved string) string {
 	}
 }
 
-// spelling names a difference that the parts of the URL do not show; "" is none.
+// spelling names a difference that the parts of the URL do not show, or "".
 func spelling(sent, saved string) string {
 	decoded, err := url.QueryUnescape(sent)
 	switch {
@@ -127,7 +125,8 @@ func spelling(sent, saved string) string {
 }
 
 func queryDifference(sent, saved string) string {
-	a, b := strings.Split(sent, "&"), strings.Split(saved, "&")
+	a := strings.Split(sent, "&")
+	b := strings.Split(saved, "&")
 	slices.Sort(a)
 	slices.Sort(b)
 	if slices.Equal(a, b) {

@@ -13,13 +13,13 @@ import (
 	"claviger/internal/wire"
 )
 
-// repeatTime is how long a used refresh token gets the same answer again: the first
-// answer may have been lost on the way, and the client would be locked out. Later its
-// use means that two parties have it, and revokes all tokens of the grant.
+// repeatTime is the time in which a used refresh token gets the same answer again: the first one
+// may have been lost, and the client would be locked out. Later use means that two parties have the
+// token, and revokes all tokens of the grant.
 const repeatTime = 30 * time.Second
 
-// storedRefresh is a refresh token that a client sent, as it is stored. The license is
-// read only if the token is the client's own.
+// storedRefresh is the stored state of a refresh token that a client sent. The license is read only
+// if the token is the client's own.
 type storedRefresh struct {
 	token
 	license license.License
@@ -28,8 +28,8 @@ type storedRefresh struct {
 	err     error
 }
 
-// loadRefresh looks a refresh token up. Its error is part of the result, because
-// faults of the request are answered first.
+// loadRefresh looks up a refresh token. Its error is part of the result, because faults of the
+// request are answered first.
 func loadRefresh(ctx context.Context, tx *sqldb.Tx, who partner.Partner, value string) (h storedRefresh) {
 	asked := profile.QueueRead(tx, who.ID)
 	if h.token, h.err = byToken(ctx, tx, value); h.err != nil || h.grant.partnerID != who.ID {
@@ -39,7 +39,8 @@ func loadRefresh(ctx context.Context, tx *sqldb.Tx, who partner.Partner, value s
 		return h
 	}
 	p, err := asked(ctx)
-	h.alg, h.err = Alg(p.IDTokenAlg), err
+	h.alg = Alg(p.IDTokenAlg)
+	h.err = err
 	return h
 }
 
@@ -48,9 +49,13 @@ func (s *Server) refresh(ctx context.Context, who partner.Partner, in tokenReque
 	if in.RefreshToken == "" {
 		return nil, missing("refresh_token")
 	}
-	t, err := h.token, h.err
+	t := h.token
+	err := h.err
 	if errors.Is(err, sqldb.ErrNone) || err == nil && t.kind != refreshKind {
-		return nil, badGrant(causeRefreshUnknown, "The refresh token is not known. Send the refresh_token of the last answer, or let the user connect again.")
+		return nil, badGrant(
+			causeRefreshUnknown,
+			"The refresh token is not known. Send the refresh_token of the last answer, or let the user connect again.",
+		)
 	}
 	if err != nil {
 		return nil, err
@@ -71,8 +76,8 @@ func (s *Server) refresh(ctx context.Context, who partner.Partner, in tokenReque
 	case !now.Before(t.expiresAt):
 		return nil, badGrant(causeRefreshExpired, "The refresh token has expired. Let the user connect again.")
 	}
-	// OpenID demands no nonce here: it belongs to the answer to the authorization request.
-	// The scope is the one that the client knows from its code.
+	// OpenID requires no nonce here: it belongs to the answer to the authorization request. The
+	// scope is the one that the client knows from its code.
 	tokens, answer, err := s.prepare(ctx, Claims{
 		Partner: who, Alg: h.alg, UserID: t.grant.userID, License: h.license, AuthTime: t.grant.authTime, Now: now,
 	}, "")
@@ -83,15 +88,15 @@ func (s *Server) refresh(ctx context.Context, who partner.Partner, in tokenReque
 	if err != nil || won {
 		return answer, err
 	}
-	// Another request used it in the meantime: repeat its answer.
+	// Another request used the token meanwhile: repeat its answer.
 	if t, err = byToken(ctx, s.DB, in.RefreshToken); err != nil {
 		return nil, err
 	}
 	return s.repeat(ctx, who, t, now)
 }
 
-// rotate marks a refresh token as used, stores its answer sealed, and stores the new
-// tokens. It does nothing and returns false if another request used the token first.
+// rotate marks a refresh token as used, stores its sealed answer, and stores the new tokens. It
+// returns false and changes nothing if another request used the token first.
 func (s *Server) rotate(ctx context.Context, t token, tokens pair, answer []byte, now time.Time) (won bool, err error) {
 	sealed := s.Sealer.Seal(answerLabel(t.hash), string(answer))
 	err = s.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -108,7 +113,7 @@ func (s *Server) rotate(ctx context.Context, t token, tokens pair, answer []byte
 	return won, nil
 }
 
-// repeat answers the use of a used refresh token.
+// repeat handles a used refresh token.
 func (s *Server) repeat(ctx context.Context, who partner.Partner, t token, now time.Time) ([]byte, error) {
 	if now.Sub(t.usedAt) < repeatTime {
 		answer, err := s.answered(ctx, t)
@@ -119,14 +124,25 @@ func (s *Server) repeat(ctx context.Context, who partner.Partner, t token, now t
 	if err := s.revokeFamily(ctx, who, t.grant, "refresh token used again"); err != nil {
 		return nil, err
 	}
-	return nil, badGrant(causeRefreshUsed, "The refresh token was used already, so somebody else may have it, and all tokens of this connection are revoked. "+
-		"Store only the newest refresh_token; let the user connect again.")
+	return nil, badGrant(
+		causeRefreshUsed,
+		"The refresh token was used already, so another party may have it. All tokens of this connection are "+
+			"revoked. "+
+			"Store only the newest refresh_token; let the user connect again.",
+	)
 }
 
 // answered returns the stored answer to the use of a refresh token, or sqldb.ErrNone
 // if it was pruned.
 func (s *Server) answered(ctx context.Context, t token) ([]byte, error) {
-	sealed, err := sqldb.One(ctx, s.DB, sqldb.Value[string], `SELECT answer FROM oauth_answers WHERE used_at = $1 AND hash = $2`, t.usedAt, t.hash)
+	sealed, err := sqldb.One(
+		ctx,
+		s.DB,
+		sqldb.Value[string],
+		`SELECT answer FROM oauth_answers WHERE used_at = $1 AND hash = $2`,
+		t.usedAt,
+		t.hash,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("look up a stored answer: %w", err)
 	}

@@ -63,8 +63,8 @@ func claimsOf(t testing.TB, id string) map[string]any {
 	return claims
 }
 
-// TestRefreshRepeated: a used refresh token repeats its answer while that may have
-// been lost, and later ends the family; another client can do neither.
+// TestRefreshRepeated: a used refresh token repeats its answer for a while, because that may have
+// been lost. Later it revokes the grant. Another client can do neither.
 func TestRefreshRepeated(t *testing.T) {
 	shared := newEndpoints(t)
 	for name, tt := range map[string]struct {
@@ -104,7 +104,7 @@ func TestRefreshRepeated(t *testing.T) {
 	}
 }
 
-// TestRefreshKeepsTheOldAccessToken: requests under way with it go on.
+// TestRefreshKeepsTheOldAccessToken: requests in progress keep working.
 func TestRefreshKeepsTheOldAccessToken(t *testing.T) {
 	h := newEndpoints(t)
 	_, held := h.connect()
@@ -143,8 +143,7 @@ func TestRefreshRefused(t *testing.T) {
 	h.refused(h.post(h.refreshOf(held.Refresh)), 400, "invalid_grant", "expired")
 }
 
-// TestNothingIsKeptInTheClear: the database holds neither codes nor tokens nor the
-// kept answer.
+// TestNothingIsKeptInTheClear: the database has no plain codes, tokens or answers.
 func TestNothingIsKeptInTheClear(t *testing.T) {
 	h := newEndpoints(t)
 	code := h.code(h.buy(h.ours))

@@ -10,8 +10,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// The error codes of RFC 6749, 6750 and 7009 and of OpenID Connect that these
-// endpoints answer. A fault of this package has one of them as its code.
+// Error codes of RFC 6749, 6750 and 7009 and of OpenID Connect that these endpoints return. Every
+// fault of this package has one of them as its code.
 const (
 	InvalidRequest   = "invalid_request"
 	invalidClient    = "invalid_client"
@@ -36,7 +36,7 @@ type refusal struct {
 // to wire's answer for internal errors: RFC 6749 has no code for them.
 func asOAuth(h func(http.ResponseWriter, *http.Request) error) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		// Of RFC 6749 section 5.1, for caches older than Cache-Control.
+		// Required by RFC 6749 section 5.1, for caches older than Cache-Control.
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("Pragma", "no-cache")
 		err := h(w, r)
@@ -53,13 +53,17 @@ func asOAuth(h func(http.ResponseWriter, *http.Request) error) func(http.Respons
 	}
 }
 
-// wrongMethod answers a method that a path does not have in the form of OAuth.
+// wrongMethod answers an unsupported method in the form of OAuth.
 func wrongMethod(w http.ResponseWriter, _ *http.Request) {
-	_ = wire.JSON(w, http.StatusMethodNotAllowed, refusal{InvalidRequest, "This path answers " + w.Header().Get("Allow") + " only."})
+	_ = wire.JSON(
+		w,
+		http.StatusMethodNotAllowed,
+		refusal{InvalidRequest, "This path answers " + w.Header().Get("Allow") + " only."},
+	)
 }
 
-// describable is text in the characters that RFC 6749 allows in a description:
-// ASCII without the quote and the backslash.
+// describable reduces text to the characters that RFC 6749 allows in a description: ASCII without
+// the quote and the backslash.
 func describable(text string) string {
 	return strings.Map(func(c rune) rune {
 		switch {
@@ -72,17 +76,18 @@ func describable(text string) string {
 	}, text)
 }
 
-// badRequest is the fault of a request that cannot be understood.
+// badRequest returns the fault for a request that cannot be understood.
 func badRequest(text string, args ...any) error {
 	return fault.New(fault.Invalid, InvalidRequest, text, args...)
 }
 
-// missing is the fault of a parameter that must be there.
+// missing returns the fault for a missing parameter.
 func missing(name string) error {
-	return fault.New(fault.Invalid, InvalidRequest, "The parameter %s is missing. Send it in the body.", name).Because(causeMissing)
+	return fault.New(fault.Invalid, InvalidRequest, "The parameter %s is missing. Send it in the body.", name).
+		Because(causeMissing)
 }
 
-// asRequest gives a fault of reading the request its OAuth code.
+// asRequest gives a decoding fault its OAuth code.
 func asRequest(err error) error {
 	f := fault.Of(err)
 	if f == nil {

@@ -9,17 +9,16 @@ import (
 	"claviger/internal/fault"
 )
 
-// AuthorizePath is where applications send buyers to.
+// AuthorizePath is the path that applications send buyers to.
 const AuthorizePath = "/openid/authorize"
 
-// RequestAt returns the authorization request that a path of ours with its query
-// makes: a form that signs somebody in and leads there may end at the application
-// without another page. It is the zero Request if the path leads elsewhere or the
-// request is refused.
+// RequestAt returns the authorization request at one of our paths with its query. A sign-in form
+// that leads there may end at the application without another page. It returns the zero Request if
+// the path leads elsewhere or the request is refused.
 func (s *Server) RequestAt(ctx context.Context, path string) (Request, error) {
 	u, err := url.Parse(path)
 	if err != nil || strings.TrimSuffix(u.Path, "/") != AuthorizePath {
-		return Request{}, nil //nolint:nilerr // it is no such request, which is no failure
+		return Request{}, nil //nolint:nilerr // no such request, which is not a failure
 	}
 	q, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -32,10 +31,9 @@ func (s *Server) RequestAt(ctx context.Context, path string) (Request, error) {
 	return req, err
 }
 
-// FormTo returns where a form that connects may end, for the Content-Security-Policy
-// of its page; nothing for the zero Request. Browsers apply it to every redirect
-// after the form, also to those of the application, which may lead to other hosts of
-// its own: so it names schemes and not the one origin that we know.
+// FormTo returns the form targets for the Content-Security-Policy of a page that connects; none for
+// the zero Request. Browsers check every redirect after the form, also those of the application to
+// its other hosts. So it names schemes, not only the origin that we know.
 func (r Request) FormTo() []string {
 	switch {
 	case r.RedirectURL == "":

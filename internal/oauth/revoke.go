@@ -16,9 +16,9 @@ type presented struct {
 	Token string `json:"token"`
 }
 
-// revoke revokes a token by RFC 7009: a refresh token with all tokens of its grant, an
-// access token alone. An unknown token, and one of another client, gets the same answer
-// as a revoked one: there is nothing that the client could do about it.
+// revoke revokes a token by RFC 7009: a refresh token with all tokens of its grant, an access token
+// alone. Unknown tokens and those of other clients get the same answer, because the client could
+// not act on another.
 func (s *Server) revoke(w http.ResponseWriter, r *http.Request) error {
 	var in presented
 	who, err := s.enter(w, r, &in, &in.credentials, nil)

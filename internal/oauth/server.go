@@ -26,39 +26,37 @@ import (
 	"claviger/internal/wire"
 )
 
-// Server is the authorization server. All but Guard must be set.
+// Server is the authorization server. All fields except Guard are required.
 type Server struct {
 	DB       *sqldb.DB
 	Sealer   *secret.Sealer
 	Now      func() time.Time
-	Partners *partner.Registry
-	Profiles *profile.Book
-	Licenses *license.Registry
+	Partners *partner.Store
+	Profiles *profile.Store
+	Licenses *license.Store
 	Keys     *Keys
 
-	Issuer string // the public URL, without a slash at its end
+	Issuer string // the public URL, without a trailing slash
 	Life   Lifetimes
 
-	// Guard is how often wrong client credentials are answered as such, per client
-	// address and per client id, before their sender is told to wait. Right ones
-	// always pass: nobody can lock a partner out by guessing under its client id,
-	// and nobody guesses 256 bits. Nil: no guard.
+	// Guard limits wrong client credentials per client address and per client id. Above the limit
+	// the sender is told to wait. Right credentials always pass, so guessing cannot lock out a
+	// partner; 256 bits cannot be guessed. Nil: no limit.
 	Guard *wire.Guard
 }
 
-// Lifetimes are how long codes and tokens are valid.
+// Lifetimes are the lifetimes of codes and tokens.
 type Lifetimes struct{ Code, Access, Refresh time.Duration }
 
-// description is openapi.yaml as JSON; a test keeps it so.
+// description is openapi.yaml as JSON; a test compares them.
 //
 //go:embed openapi.json
 var description []byte
 
-// Description returns the description of the endpoints: OpenAPI, as JSON.
+// Description returns the OpenAPI description of the endpoints, as JSON.
 func Description() []byte { return description }
 
-// Routes is the table of the endpoints. Its paths are those of openapi.yaml,
-// which a test compares.
+// Routes returns the table of the endpoints. A test compares its paths with openapi.yaml.
 func (s *Server) Routes() []wire.Route {
 	routes := []wire.Route{
 		wire.Public("POST", "/openid/token", s.token(true)),
@@ -80,7 +78,7 @@ func (s *Server) Routes() []wire.Route {
 	return routes
 }
 
-// describe answers the description of these endpoints.
+// describe serves the description of these endpoints.
 func (s *Server) describe(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Cache-Control", "public, max-age=300")
 	return wire.Raw(w, http.StatusOK, description)

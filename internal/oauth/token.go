@@ -26,10 +26,9 @@ type tokenRequest struct {
 	RefreshToken string `json:"refresh_token"`
 }
 
-// token serves a token endpoint. With member, the answer to a code exchange has the
-// empty error member of the specification, unless the partner switched it off. The
-// other token endpoint never has it, because strict clients read any error member as
-// an error.
+// token serves a token endpoint. With member, the answer to a code exchange has the empty error
+// member of the specification, unless the partner turned it off. The other token endpoint never has
+// it, because strict clients treat any error member as an error.
 func (s *Server) token(member bool) func(http.ResponseWriter, *http.Request) error {
 	return asOAuth(func(w http.ResponseWriter, r *http.Request) error {
 		var in tokenRequest
@@ -51,7 +50,13 @@ func (s *Server) token(member bool) func(http.ResponseWriter, *http.Request) err
 		case "":
 			err = missing("grant_type")
 		default:
-			err = fault.New(fault.Invalid, unsupportedGrant, "This grant_type is not supported. Send %s or %s.", codeGrant, refreshGrant)
+			err = fault.New(
+				fault.Invalid,
+				unsupportedGrant,
+				"This grant_type is not supported. Send %s or %s.",
+				codeGrant,
+				refreshGrant,
+			)
 		}
 		if err != nil {
 			return err

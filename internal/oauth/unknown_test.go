@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestUnknownNamesAreIgnored sends names that OAuth does not have, which an
-// authorization server must ignore (RFC 6749 sections 3.1 and 3.2).
+// TestUnknownNamesAreIgnored sends unknown names, which an authorization server must ignore (RFC
+// 6749 sections 3.1 and 3.2).
 func TestUnknownNamesAreIgnored(t *testing.T) {
 	h := newEndpoints(t)
 	for name, asJSONBody := range map[string]bool{"a form": false, "JSON": true} {

@@ -6,8 +6,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// userinfoAnswer is what an application learns about its user. The email address is
-// not part of it.
+// userinfoAnswer is an application's view of its user. It does not include the email address.
 type userinfoAnswer struct {
 	Subject       string `json:"sub"`
 	LicenseKey    string `json:"license_key"`
@@ -15,14 +14,14 @@ type userinfoAnswer struct {
 	LicenseStatus string `json:"license_status"`
 }
 
-// userinfo answers whose an access token is. OpenID demands it by GET and by
-// POST, where the token may be in the body.
+// userinfo returns the user of an access token. OpenID requires GET and POST; with POST the token
+// may be in the body.
 func (s *Server) userinfo(w http.ResponseWriter, r *http.Request) error {
 	var in struct {
 		AccessToken string `json:"access_token"`
 	}
 	if r.Method == http.MethodPost {
-		if err := read(w, r, &in); err != nil {
+		if err := decodeForm(w, r, &in); err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,7 @@ type entryJSON struct {
 	After   json.RawMessage `json:"after"`
 }
 
-// actorJSON is who acted on the wire.
+// actorJSON is an actor on the wire.
 type actorJSON struct {
 	Kind    string `json:"kind"`
 	ID      int64  `json:"id"`
@@ -40,12 +40,13 @@ type actorJSON struct {
 func entryOf(e audit.Entry) entryJSON {
 	a := e.Actor
 	return entryJSON{
-		ID: e.ID, At: wire.Time(e.At), Actor: actorJSON{a.Kind, a.ID, a.Name, a.Session, a.Client, a.ActingFor, a.SupportVisit},
+		ID: e.ID, At: wire.Time(e.At),
+		Actor:  actorJSON{a.Kind, a.ID, a.Name, a.Session, a.Client, a.ActingFor, a.SupportVisit},
 		Action: e.Action, Subject: e.Subject, Before: object(e.Before), After: object(e.After),
 	}
 }
 
-// object is the facts of an entry, {} where there are none.
+// object returns the facts of an entry, {} if there are none.
 func object(facts string) json.RawMessage {
 	if facts == "" {
 		return json.RawMessage("{}")
@@ -77,14 +78,18 @@ func (o *Operator) listAudit(w http.ResponseWriter, r *http.Request, _ account.T
 	return wire.JSON(w, http.StatusOK, wire.ListOf(list, entryOf))
 }
 
-// auditFilter is the filter that the query asks for.
+// auditFilter parses the filter of the query.
 func auditFilter(q url.Values) (audit.Filter, error) {
 	f := audit.Filter{Subject: q.Get("subject"), Action: q.Get("action")}
 	for name, to := range map[string]*time.Time{"from": &f.From, "to": &f.To} {
-		if text := q.Get(name); q.Has(name) {
+		text := q.Get(name)
+		if q.Has(name) {
 			t, err := wire.ParseTime(text)
 			if err != nil || t.Year() < 1970 || t.Year() > 2200 {
-				return f, fault.Parameter(name, "must be an RFC 3339 time such as 2026-11-15T09:30:00Z; the plus sign of an offset is written %%2B.")
+				return f, fault.Parameter(
+					name,
+					"must be an RFC 3339 time such as 2026-11-15T09:30:00Z; the plus sign of an offset is written %%2B.",
+				)
 			}
 			*to = t
 		}
@@ -100,11 +105,14 @@ func auditFilter(q url.Values) (audit.Filter, error) {
 }
 
 func badActor() error {
-	return fault.Parameter("actor", "must be token, user or partner, each with or without an id such as user:3, or system.")
+	return fault.Parameter(
+		"actor",
+		"must be token, user or partner, each with or without an id such as user:3, or system.",
+	)
 }
 
-// nameUsers fills in the names of the people who acted. Entries have only their ids:
-// whoever was erased has no name any more.
+// nameUsers fills in the names of the people who acted. Entries only have their ids, and erased
+// people have no name.
 func (o *Operator) nameUsers(ctx context.Context, list []audit.Entry) error {
 	var ids []int64
 	for _, e := range list {

@@ -10,8 +10,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// TestAuditNamesUsers: an entry has the id of who acted; the name is the present
-// one, or the address of who has none, and gone with the person.
+// TestAuditNamesUsers: an entry has the actor's id. The name is the current one, or the address if
+// there is none, and goes with the person.
 func TestAuditNamesUsers(t *testing.T) {
 	h := newHarness(t)
 	var ids []int64

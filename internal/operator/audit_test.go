@@ -1,6 +1,7 @@
 package operator_test
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,8 +13,8 @@ import (
 	"claviger/internal/paging"
 )
 
-// entry is an audit entry as this test compares it: what was done to what, and
-// whether it tells how it was before and how it is after.
+// entry is an audit entry for comparison: the act, its subject, and whether it has the states
+// before and after.
 type entry struct {
 	Action, Subject string
 	Before, After   bool
@@ -35,16 +36,15 @@ func (h *harness) since(id int64) []audit.Entry {
 	return news
 }
 
-// last is the id of the newest entry.
+// last returns the id of the newest entry.
 func (h *harness) last() int64 {
 	h.Helper()
 	all := h.since(0)
 	return all[len(all)-1].ID
 }
 
-// TestEveryWriteIsAudited makes every write there is, one after another. Each
-// leaves one entry for each thing it changed, by the token that asked for it, and
-// repeated without a change it leaves none.
+// TestEveryWriteIsAudited makes every write, one after another. Each leaves one entry for each
+// thing it changed, by the calling token. A repeat without a change leaves none.
 func TestEveryWriteIsAudited(t *testing.T) {
 	h := newHarness(t)
 	key, free := h.buy("order-1"), keysOf(t, h.must(201, "POST", purchases, `{"partner_id":1,"tier":1,"external_id":"free"}`))[0]
@@ -72,9 +72,10 @@ func TestEveryWriteIsAudited(t *testing.T) {
 		{"DELETE", "/operator/v1/partners/2/plans/1", "", 204, []entry{{"plan.delete", "partner:2/plan:1", true, false}}},
 		{"POST", "/operator/v1/users", `{"email":"eve@example.com"}`, 201, []entry{{"user.create", "user:2", false, true}}},
 		{"POST", "/operator/v1/users", `{"email":"eve@example.com"}`, 200, nil},
+		{"POST", "/operator/v1/users/2/session", "", 201, []entry{{"user.link", "user:2", false, false}}},
 		{"POST", "/operator/v1/partners/2/members", `{"email":"eve@example.com","role":"viewer"}`, 201, []entry{{"partner.member", "partner:2", false, true}}},
 		{"POST", "/operator/v1/partners/2/members", `{"email":"eve@example.com","role":"admin"}`, 201, []entry{{"partner.member", "partner:2", true, true}}},
-		{"POST", "/operator/v1/users/2/session", "", 201, []entry{{"user.link", "user:2", false, false}}},
+		{"POST", "/operator/v1/users/2/session", "", 403, nil}, // of a member
 		{"POST", "/operator/v1/licenses/{key}/activate", "", 200, []entry{{"license.activate", license, true, true}}},
 		{"POST", "/operator/v1/licenses/{key}/activate", "", 200, nil},
 		{"POST", "/operator/v1/licenses/{key}/plan", `{"tier":2,"external_id":"order-2"}`, 200, []entry{{"license.plan", license, true, true}}},
@@ -117,7 +118,7 @@ func TestEveryWriteIsAudited(t *testing.T) {
 	}
 }
 
-// refundID is the id of the refund in an answer.
+// refundID returns the id of the refund in an answer.
 func refundID(t *testing.T, a answer) string {
 	t.Helper()
 	var v struct {
@@ -129,8 +130,8 @@ func refundID(t *testing.T, a answer) string {
 	return strconv.FormatInt(v.Refund.ID, 10)
 }
 
-// TestPurchaseIsAudited looks at the entry of a purchase, which names what was
-// bought, and only once.
+// TestPurchaseIsAudited checks the entry of a purchase: it names the purchase, and exists only
+// once.
 func TestPurchaseIsAudited(t *testing.T) {
 	h := newHarness(t)
 	before := h.last()
@@ -143,8 +144,8 @@ func TestPurchaseIsAudited(t *testing.T) {
 	}
 }
 
-// TestAuditHasNoSecrets looks for every secret that the API has shown, and for
-// people's addresses, in all that was audited.
+// TestAuditHasNoSecrets searches the whole audit for every secret that the API has shown, and for
+// people's addresses.
 func TestAuditHasNoSecrets(t *testing.T) {
 	h := newHarness(t)
 	var shown struct {
@@ -164,10 +165,14 @@ func TestAuditHasNoSecrets(t *testing.T) {
 	key := h.buy("order-1")
 	h.must(200, "POST", "/operator/v1/licenses/"+key+"/transfer", `{"user":{"email":"grace@example.com","name":"Grace"}}`)
 	h.must(201, "POST", "/operator/v1/partners/2/members", `{"email":"grace@example.com","role":"admin"}`)
+	var linked struct {
+		ID int64 `json:"id"`
+	}
 	var link struct {
 		URL string `json:"url"`
 	}
-	h.must(201, "POST", "/operator/v1/users/1/session", "").Into(t, &link)
+	h.must(201, "POST", "/operator/v1/users", `{"email":"linked@example.com"}`).Into(t, &linked)
+	h.must(201, "POST", fmt.Sprintf("/operator/v1/users/%d/session", linked.ID), "").Into(t, &link)
 	_, token, _ := strings.Cut(link.URL, "token=")
 	secrets = append(secrets, token)
 	for _, s := range []account.Scope{account.Read, account.Sell, account.Support, account.Admin} {

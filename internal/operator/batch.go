@@ -10,14 +10,14 @@ import (
 	"claviger/internal/wire"
 )
 
-// The bounds of a batch.
+// Limits of a batch.
 const (
 	maxBatchBytes    = 2 << 20
 	maxBatchLicenses = 1000
 )
 
-// orderResultJSON is what became of one order of a batch on the wire: what
-// POST /operator/v1/purchases answers, with its status.
+// orderResultJSON is the result of one order of a batch on the wire: the answer of POST
+// /operator/v1/purchases, with its status.
 type orderResultJSON struct {
 	Status     int       `json:"status"`
 	ExternalID string    `json:"external_id"`
@@ -25,22 +25,26 @@ type orderResultJSON struct {
 	Problem    any       `json:"problem,omitempty"`
 }
 
-// batch is the orders of a request on their way. Those of one partner are sold as a set,
-// one partner after the other.
+// batch is the orders of a request in progress. Those of one partner are sold as a set, one partner
+// after the other.
 type batch struct {
 	orders   []license.Order
 	results  []license.Result
-	sold     []bool  // it has its result
-	partners []int64 // whose orders are not sold yet, in the order of the batch
-	told     int     // how many results were taken
+	sold     []bool  // has a result
+	partners []int64 // partners with unsold orders, in the order of the batch
+	told     int     // number of results taken
 }
 
 func (o *Operator) purchaseBatch(w http.ResponseWriter, r *http.Request, t account.Token) error {
 	if len(r.Header.Values("Idempotency-Key")) > 0 {
-		return fault.New(fault.Invalid, idempotency.CodeInvalidIdempotencyKey,
-			"A batch takes no Idempotency-Key: each order is recognised by its external_id, so that the batch can be repeated as it is.").On("Idempotency-Key")
+		return fault.New(
+			fault.Invalid,
+			idempotency.CodeInvalidIdempotencyKey,
+			"A batch takes no Idempotency-Key: each order is recognised by its external_id, so that the batch can "+
+				"be repeated as it is.",
+		).On("Idempotency-Key")
 	}
-	b, lines, err := readBatch(w, r, t) // before its turn: a slow sender delays nobody
+	b, lines, err := readBatch(w, r, t) // before its turn, so that a slow sender delays no one
 	if err != nil {
 		return err
 	}
@@ -73,14 +77,18 @@ func (o *Operator) purchaseBatch(w http.ResponseWriter, r *http.Request, t accou
 	return wire.JSON(w, http.StatusOK, wire.ListOf(all, func(v orderResultJSON) orderResultJSON { return v }))
 }
 
-// readBatch reads the orders. One that cannot be understood has its result already.
+// readBatch reads the orders. An invalid one already has its result.
 func readBatch(w http.ResponseWriter, r *http.Request, t account.Token) (b *batch, lines bool, err error) {
 	decoder := wire.Decoder{Limit: maxBatchBytes, JSONOnly: true}
 	items, lines, err := decoder.Each(w, r)
 	if err != nil {
 		return nil, false, err
 	}
-	b = &batch{orders: make([]license.Order, len(items)), results: make([]license.Result, len(items)), sold: make([]bool, len(items))}
+	b = &batch{
+		orders:  make([]license.Order, len(items)),
+		results: make([]license.Result, len(items)),
+		sold:    make([]bool, len(items)),
+	}
 	licenses := 0
 	known := map[int64]bool{}
 	for i, item := range items {
@@ -91,36 +99,47 @@ func readBatch(w http.ResponseWriter, r *http.Request, t account.Token) (b *batc
 			p, err = body.order()
 		}
 		if err == nil && p.ExternalID == "" {
-			err = fault.New(fault.Invalid, codeIdempotencyRequired,
-				"Give each order of a batch an external_id, so that a repeated batch is not carried out twice.").On("external_id")
+			err = fault.New(
+				fault.Invalid,
+				codeIdempotencyRequired,
+				"Give each order of a batch an external_id, so that a repeated batch is not carried out twice.",
+			).On("external_id")
 		}
 		licenses += max(p.Quantity, 1)
 		b.orders[i] = license.Order{Purchase: p, By: actor(t)}
-		if b.results[i].Err, b.sold[i] = err, err != nil; err == nil && !known[p.PartnerID] {
+		b.results[i].Err, b.sold[i] = err, err != nil
+		if err == nil && !known[p.PartnerID] {
 			known[p.PartnerID] = true
 			b.partners = append(b.partners, p.PartnerID)
 		}
 	}
 	if licenses > maxBatchLicenses {
-		return nil, false, fault.New(fault.Unprocessable, codeBatchTooLarge,
-			"The orders of the batch are of %d licenses; %d in all are allowed. Send the rest in another batch.", licenses, maxBatchLicenses)
+		return nil, false, fault.New(
+			fault.Unprocessable,
+			codeBatchTooLarge,
+			"The orders of the batch are of %d licenses; %d in all are allowed. Send the rest in another batch.",
+			licenses,
+			maxBatchLicenses,
+		)
 	}
 	return b, lines, nil
 }
 
 // sellNext sells the orders of the next partner.
-func (b *batch) sellNext(r *http.Request, licenses *license.Registry) {
+func (b *batch) sellNext(r *http.Request, licenses *license.Store) {
 	partnerID := b.partners[0]
 	b.partners = b.partners[1:]
 	var set []license.Order
 	var at []int
 	for i, o := range b.orders {
 		if !b.sold[i] && o.PartnerID == partnerID {
-			set, at = append(set, o), append(at, i)
+			set = append(set, o)
+			at = append(at, i)
 		}
 	}
 	for n, result := range licenses.PurchaseAll(r.Context(), set) {
-		b.results[at[n]], b.sold[at[n]] = result, true
+		b.results[at[n]] = result
+		b.sold[at[n]] = true
 	}
 }
 

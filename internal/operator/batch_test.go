@@ -18,7 +18,7 @@ import (
 
 const batch = purchases + "/batch"
 
-// TestBatchLimits: what is too much is refused whole, and changes nothing.
+// TestBatchLimits: a batch that is too large is refused as a whole, and changes nothing.
 func TestBatchLimits(t *testing.T) {
 	h := newHarness(t)
 	before := h.counts()
@@ -58,8 +58,8 @@ func TestBatchLimits(t *testing.T) {
 	}
 }
 
-// TestBatchOfSeveralPartners: the answers are in the order of the batch, whose orders are
-// of two partners in turn; repeated it is answered with the same bytes.
+// TestBatchOfSeveralPartners: the answers are in the order of the batch, with orders of two
+// partners in turn; a repeat gets the same bytes.
 func TestBatchOfSeveralPartners(t *testing.T) {
 	h := newHarness(t)
 	other, _ := h.Partner("Other", profile.URLs{})
@@ -102,7 +102,7 @@ func TestBatchOfSeveralPartners(t *testing.T) {
 	}
 }
 
-// slowBody tells when it is read, and has nothing to read until it is let go.
+// slowBody signals when it is read, and blocks until it is released.
 type slowBody struct {
 	io.Reader
 	read, let chan struct{}
@@ -117,8 +117,8 @@ func (b *slowBody) Read(p []byte) (int, error) {
 	return b.Reader.Read(p)
 }
 
-// TestBatchesTakeTurns: a token has so many batches sold at once and is told to wait with
-// more; one whose body is still on its way is none of them.
+// TestBatchesTakeTurns: a token can sell a limited number of batches at the same time and is told
+// to wait with more; a batch that is still being received does not count.
 func TestBatchesTakeTurns(t *testing.T) {
 	h := newHarness(t)
 	h.operator.Batches = &wire.Share{Total: 2, Patience: time.Nanosecond} // a token may have half

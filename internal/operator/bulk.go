@@ -22,8 +22,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// bulkRoutes is the part of the table about acts on many rows. Preparing one shows what
-// it would do; the scope of the act is checked by the handlers.
+// bulkRoutes returns the routes of bulk acts. Preparing one is a preview; the handlers check the scope
+// of the act.
 func (o *Operator) bulkRoutes(
 	on func(account.Scope, string, string, wire.Handler[account.Token]) wire.Route, list func(string, wire.Handler[account.Token]) wire.Route,
 ) []wire.Route {
@@ -32,16 +32,16 @@ func (o *Operator) bulkRoutes(
 		list("/bulk", o.listBulk),
 		on(account.Read, "GET", "/bulk/{id}", o.getBulk),
 		list("/bulk/{id}/rows", o.listBulkRows),
-		on(account.Read, "POST", "/bulk/{id}/leave-out", o.chooseRows((*bulk.Jobs).LeaveOut)),
-		on(account.Read, "POST", "/bulk/{id}/put-back", o.chooseRows((*bulk.Jobs).PutBack)),
-		on(account.Read, "POST", "/bulk/{id}/start", o.onBulk((*bulk.Jobs).Start)),
-		on(account.Read, "POST", "/bulk/{id}/pause", o.onBulk((*bulk.Jobs).Pause)),
-		on(account.Read, "POST", "/bulk/{id}/resume", o.onBulk((*bulk.Jobs).Resume)),
-		on(account.Read, "POST", "/bulk/{id}/cancel", o.onBulk((*bulk.Jobs).Cancel)),
+		on(account.Read, "POST", "/bulk/{id}/leave-out", o.chooseRows((*bulk.Store).LeaveOut)),
+		on(account.Read, "POST", "/bulk/{id}/put-back", o.chooseRows((*bulk.Store).PutBack)),
+		on(account.Read, "POST", "/bulk/{id}/start", o.onBulk((*bulk.Store).Start)),
+		on(account.Read, "POST", "/bulk/{id}/pause", o.onBulk((*bulk.Store).Pause)),
+		on(account.Read, "POST", "/bulk/{id}/resume", o.onBulk((*bulk.Store).Resume)),
+		on(account.Read, "POST", "/bulk/{id}/cancel", o.onBulk((*bulk.Store).Cancel)),
 	}
 }
 
-// bulkJSON is an act on many rows on the wire.
+// bulkJSON is a bulk act on the wire.
 type bulkJSON struct {
 	BulkID     int64        `json:"bulk_id"`
 	Act        string       `json:"act"`
@@ -63,9 +63,10 @@ type bulkCounts struct {
 	Skipped   int64 `json:"skipped"`
 	Succeeded int64 `json:"succeeded"`
 	Refused   int64 `json:"refused"`
+	Failed    int64 `json:"failed"`
 }
 
-// bulkEffect is what happens to how many rows.
+// bulkEffect is an effect and its number of rows.
 type bulkEffect struct {
 	Rows int64  `json:"rows"`
 	Will string `json:"will"`
@@ -76,12 +77,12 @@ type bulkEffect struct {
 func bulkOf(j bulk.Job) bulkJSON {
 	return bulkJSON{
 		BulkID: j.ID, Act: string(j.Act), Kind: string(j.Kind), Reason: j.Reason, Selected: j.Selected, Status: string(j.Status()), Stopped: j.Stopped,
-		Counts:    bulkCounts{Total: j.Total, Checked: j.Checked, Skipped: j.Skipped, Succeeded: j.Succeeded, Refused: j.Refused},
+		Counts:    bulkCounts{Total: j.Total, Checked: j.Checked, Skipped: j.Skipped, Succeeded: j.Succeeded, Refused: j.Refused, Failed: j.Failed},
 		CreatedAt: mayTime(j.CreatedAt), StartedAt: mayTime(j.StartedAt), FinishedAt: mayTime(j.FinishedAt),
 	}
 }
 
-// answerBulk answers a job with what it does.
+// answerBulk answers with a job and its effects.
 func (o *Operator) answerBulk(w http.ResponseWriter, r *http.Request, status int, j bulk.Job) error {
 	effects, err := o.Bulk.Effects(r.Context(), j.ID)
 	if err != nil {
@@ -95,7 +96,7 @@ func (o *Operator) answerBulk(w http.ResponseWriter, r *http.Request, status int
 	return wire.JSON(w, status, out)
 }
 
-// bulkBody says what is to be done, and to what.
+// bulkBody is an act and the selected rows.
 type bulkBody struct {
 	Act    string     `json:"act"`
 	Kind   string     `json:"kind"`
@@ -103,7 +104,7 @@ type bulkBody struct {
 	Filter bulkFilter `json:"filter"`
 }
 
-// bulkFilter is what is selected; which members count is a question of the kind.
+// bulkFilter is a selection; its valid members depend on the kind.
 type bulkFilter struct {
 	PartnerID  int64  `json:"partner_id"`
 	Name       string `json:"name"`
@@ -120,7 +121,7 @@ type bulkFilter struct {
 	To         string `json:"to"`
 }
 
-// bulkFilters are the members that count.
+// bulkFilters are the valid members of each kind.
 var bulkFilters = map[bulk.Kind][]string{
 	bulk.Licenses:  {"partner_id", "license_key", "email", "external_id", "status", "tier", "from", "to"},
 	bulk.Purchases: {"partner_id", "external_id", "email", "from", "to"},
@@ -128,8 +129,8 @@ var bulkFilters = map[bulk.Kind][]string{
 	bulk.Partners:  {"partner_id", "name", "state"},
 }
 
-// values is the filter as a query, with what is set. A member that does not count for the
-// kind is refused: it would select more than its sender means.
+// values returns the set members as a query. A member that is not valid for the kind is refused:
+// ignoring it would select more than intended.
 func (f bulkFilter) values(k bulk.Kind) (url.Values, error) {
 	q := url.Values{}
 	for name, value := range map[string]string{
@@ -191,7 +192,7 @@ func (o *Operator) prepareBulk(w http.ResponseWriter, r *http.Request, t account
 	return o.answerBulk(w, r, http.StatusCreated, j)
 }
 
-// asMember is the fault of a parameter of a query as one of a member of the filter.
+// asMember turns the fault of a query parameter into one of a member of the filter.
 func asMember(err error) error {
 	f := fault.Of(err)
 	if f == nil || f.Kind != fault.Invalid || f.Field == "" || f.Field == "reason" || strings.HasPrefix(f.Field, "filter.") {
@@ -200,9 +201,9 @@ func asMember(err error) error {
 	return fault.New(fault.Invalid, f.Code, "%s", f.Text).On("filter." + f.Field)
 }
 
-// selection finds what a filter means.
+// selection returns the rows that match a filter.
 func (o *Operator) selection(ctx context.Context, k bulk.Kind, q url.Values) (bulk.Selection, error) {
-	f, err := o.Exports.LicenseFilter(ctx, q) // partner, owner, external id and times are read alike for all
+	f, err := o.Exports.LicenseFilter(ctx, q) // partner, owner, external id and times are parsed the same way for all
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +226,8 @@ func (o *Operator) events(ctx context.Context, of license.FindAny, q url.Values)
 		return nil, fault.Parameter("state", "must be one of %s.", statesOf(history.States))
 	}
 	kind, err := event.ParseKind(q.Get("event"))
-	if f.Kind = int(kind); err != nil {
+	f.Kind = int(kind)
+	if err != nil {
 		return nil, err
 	}
 	if f.EventID, err = naturalParam(q, "event_id", 1); err != nil {
@@ -247,7 +249,7 @@ func (o *Operator) events(ctx context.Context, of license.FindAny, q url.Values)
 	return bulk.OfDeliveries(o.Exports.History, of.PartnerID, f), nil
 }
 
-// partnersIn selects partners by name and by how their endpoints do.
+// partnersIn selects partners by name and by the health of their endpoints.
 func (o *Operator) partnersIn(ctx context.Context, id int64, q url.Values) (bulk.Selection, error) {
 	named, state := bulk.NamedLike(q.Get("name")), webhook.EndpointState(q.Get("state"))
 	if state != "" && !slices.Contains(webhook.EndpointStates, state) {
@@ -291,8 +293,7 @@ func (o *Operator) listBulk(w http.ResponseWriter, r *http.Request, _ account.To
 	return wire.JSON(w, http.StatusOK, wire.ListOf(list, bulkOf))
 }
 
-// cut is a page of a list that was read one row too far, and where the next one begins: 0
-// on the last.
+// cut drops the extra row that a page was read with, and returns the start of the next, or 0.
 func cut[T any](list []T, p paging.Page, at func(T) int64) ([]T, int64) {
 	if int64(len(list)) <= p.Limit {
 		return list, 0
@@ -309,7 +310,7 @@ func (o *Operator) getBulk(w http.ResponseWriter, r *http.Request, _ account.Tok
 	return o.answerBulk(w, r, http.StatusOK, j)
 }
 
-// bulkFor is the job of the path, for a token that may do what it does.
+// bulkFor returns the job of the path if the token has the scope of its act.
 func (o *Operator) bulkFor(r *http.Request, t account.Token) (j bulk.Job, err error) {
 	if j, err = o.Bulk.Get(r.Context(), pathID(r)); err == nil {
 		err = may(j.Act.Scope())(t)
@@ -317,8 +318,8 @@ func (o *Operator) bulkFor(r *http.Request, t account.Token) (j bulk.Job, err er
 	return j, err
 }
 
-// chooseRows is the handler that leaves rows of a prepared job out, or puts them back.
-func (o *Operator) chooseRows(do func(*bulk.Jobs, context.Context, audit.Actor, int64, []int64) (bulk.Job, error)) wire.Handler[account.Token] {
+// chooseRows returns the handler that leaves rows of a prepared job out, or puts them back.
+func (o *Operator) chooseRows(do func(*bulk.Store, context.Context, audit.Actor, int64, []int64) (bulk.Job, error)) wire.Handler[account.Token] {
 	return func(w http.ResponseWriter, r *http.Request, t account.Token) error {
 		var b struct {
 			Positions []int64 `json:"positions"`
@@ -337,8 +338,8 @@ func (o *Operator) chooseRows(do func(*bulk.Jobs, context.Context, audit.Actor, 
 	}
 }
 
-// onBulk is the handler that confirms, pauses, resumes or cancels a job.
-func (o *Operator) onBulk(do func(*bulk.Jobs, context.Context, audit.Actor, int64) (bulk.Job, error)) wire.Handler[account.Token] {
+// onBulk returns the handler that confirms, pauses, resumes or cancels a job.
+func (o *Operator) onBulk(do func(*bulk.Store, context.Context, audit.Actor, int64) (bulk.Job, error)) wire.Handler[account.Token] {
 	return func(w http.ResponseWriter, r *http.Request, t account.Token) error {
 		if err := noMembers(w, r); err != nil {
 			return err

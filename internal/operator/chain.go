@@ -15,10 +15,12 @@ type chainLinkJSON struct {
 	Purchase   purchaseJSON `json:"purchase"`
 	RefundID   int64        `json:"refund_id"`
 	Refundable bool         `json:"refundable"`
+	Credit     int64        `json:"credit_cents"`
+	Stands     bool         `json:"stands"`
 }
 
 func chainLinkOf(k license.Link) chainLinkJSON {
-	return chainLinkJSON{k.Seq, k.Tier, purchaseOf(k.Sale), k.Refund.ID, k.Refundable}
+	return chainLinkJSON{k.Seq, k.Tier, purchaseOf(k.Sale), k.Refund.ID, k.Refundable, k.Credit, k.Stands}
 }
 
 // chainJSON is a license with its chain of purchases and its refunds on the wire.
@@ -29,7 +31,11 @@ type chainJSON struct {
 }
 
 func (o *Operator) chainOf(d license.Detail) chainJSON {
-	return chainJSON{o.operatorLicenseOf(d.License), wire.ListOf(d.Links, chainLinkOf), wire.ListOf(d.Refunds, refundOf)}
+	return chainJSON{
+		o.operatorLicenseOf(d.License),
+		wire.ListOf(d.Links, chainLinkOf),
+		wire.ListOf(d.Refunds, refundOf),
+	}
 }
 
 func (o *Operator) licensePurchases(w http.ResponseWriter, r *http.Request, _ account.Token) error {
@@ -62,8 +68,8 @@ func (o *Operator) getRefund(w http.ResponseWriter, r *http.Request, _ account.T
 	return wire.JSON(w, http.StatusOK, o.refundedOf(f.Refund))
 }
 
-// effectJSON is what an act would do to a license on the wire. event is "" where the
-// partner is not told anything.
+// effectJSON is the effect of an act on a license on the wire. event is "" if the partner is not
+// notified.
 type effectJSON struct {
 	LicenseKey string    `json:"license_key"`
 	Before     stateJSON `json:"before"`
@@ -73,7 +79,7 @@ type effectJSON struct {
 	Refunded   int       `json:"refunded_purchases"`
 }
 
-// stateJSON is what an act may change on the wire.
+// stateJSON is the state that an act may change on the wire.
 type stateJSON struct {
 	Status string `json:"status"`
 	Tier   int    `json:"tier"`
@@ -81,7 +87,8 @@ type stateJSON struct {
 
 func effectOf(e license.Effect) effectJSON {
 	return effectJSON{
-		LicenseKey: e.Before.Key, Before: stateJSON{e.Before.Status.String(), e.Before.Tier}, After: stateJSON{e.After.Status.String(), e.After.Tier},
+		LicenseKey: e.Before.Key, Before: stateJSON{e.Before.Status.String(), e.Before.Tier},
+		After: stateJSON{e.After.Status.String(), e.After.Tier},
 		Event: e.Event.String(), Reason: string(e.Reason), Refunded: e.Refunded,
 	}
 }
@@ -95,7 +102,7 @@ func (o *Operator) previewRefund(w http.ResponseWriter, r *http.Request, t accou
 	if err != nil {
 		return err
 	}
-	effects, err := o.Licenses.Preview(func(dry *license.Registry) error {
+	effects, err := o.Licenses.Preview(func(dry *license.Store) error {
 		_, err := dry.Refund(r.Context(), actor(t), order)
 		return err
 	})
@@ -105,7 +112,7 @@ func (o *Operator) previewRefund(w http.ResponseWriter, r *http.Request, t accou
 	return wire.JSON(w, http.StatusOK, wire.ListOf(effects, effectOf))
 }
 
-// erasureJSON is what goes when a user is erased on the wire.
+// erasureJSON is the data that the erasure of a user deletes, on the wire.
 type erasureJSON struct {
 	User     userJSON                  `json:"user"`
 	Licenses wire.Envelope[effectJSON] `json:"licenses"`
@@ -119,7 +126,13 @@ func (o *Operator) previewErase(w http.ResponseWriter, r *http.Request, t accoun
 	if err != nil {
 		return err
 	}
-	answer := erasureJSON{User: userOf(e.User), Licenses: wire.ListOf(e.Licenses, effectOf), Partners: []int64{}, Contacts: e.Contacts, Mails: e.Mails}
+	answer := erasureJSON{
+		User:     userOf(e.User),
+		Licenses: wire.ListOf(e.Licenses, effectOf),
+		Partners: []int64{},
+		Contacts: e.Contacts,
+		Mails:    e.Mails,
+	}
 	for _, a := range e.Teams {
 		answer.Partners = append(answer.Partners, a.Partner.ID)
 	}

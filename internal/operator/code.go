@@ -6,6 +6,4 @@ const (
 	codeInvalidImport       = "invalid_import"
 	codeIdempotencyRequired = "idempotency_required"
 	codeMissingScope        = "missing_scope"
-	codeMemberAccount       = "member_account"
-	codeOperatorAccount     = "operator_account"
 )

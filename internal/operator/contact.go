@@ -8,7 +8,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// contactJSON is a person whom we write to when a partner's endpoint fails, on the wire.
+// contactJSON is a contact of a partner, to be emailed when its endpoint fails, on the wire.
 type contactJSON struct {
 	ID        int64     `json:"id"`
 	Name      string    `json:"name"`
@@ -21,8 +21,10 @@ func contactOf(c profile.Contact) contactJSON {
 	return contactJSON{c.ID, c.Name, c.Email, wire.Time(c.CreatedAt), wire.Time(c.UpdatedAt)}
 }
 
-// contactRoutes is the part of the table about the contacts of a partner.
-func (o *Operator) contactRoutes(on func(account.Scope, string, string, wire.Handler[account.Token]) wire.Route) []wire.Route {
+// contactRoutes returns the routes of a partner's contacts.
+func (o *Operator) contactRoutes(
+	on func(account.Scope, string, string, wire.Handler[account.Token]) wire.Route,
+) []wire.Route {
 	return []wire.Route{
 		on(account.Read, "GET", "/partners/{id}/contacts", o.listContacts),
 		on(account.Admin, "POST", "/partners/{id}/contacts", o.addContact),
@@ -31,7 +33,7 @@ func (o *Operator) contactRoutes(on func(account.Scope, string, string, wire.Han
 	}
 }
 
-// listContacts answers all contacts: there are at most profile.MaxContacts.
+// listContacts answers with all contacts: there are at most profile.MaxContacts.
 func (o *Operator) listContacts(w http.ResponseWriter, r *http.Request, _ account.Token) error {
 	p, err := o.Partners.Get(r.Context(), pathID(r))
 	if err != nil {
@@ -66,7 +68,7 @@ func (o *Operator) addContact(w http.ResponseWriter, r *http.Request, t account.
 	return wire.JSON(w, http.StatusCreated, contactOf(c))
 }
 
-// contactID is the contact of the path; what is no number is 0, which no contact has.
+// contactID returns the contact's id of the path, or 0, which no contact has.
 func contactID(r *http.Request) int64 {
 	id, _ := wire.PathID(r, "contact_id")
 	return id
@@ -83,7 +85,7 @@ func (o *Operator) deleteContact(w http.ResponseWriter, r *http.Request, t accou
 	return wire.NoContent(w)
 }
 
-// testContact mails a contact a test.
+// testContact sends a contact a test email.
 func (o *Operator) testContact(w http.ResponseWriter, r *http.Request, t account.Token) error {
 	if err := noMembers(w, r); err != nil {
 		return err

@@ -12,11 +12,10 @@ import (
 	"claviger/internal/wire/wiretest"
 )
 
-// TestConversations plays the conversations in testdata, each on an empty database
-// with one partner, and checks that together they show every operation at its
-// best.
+// TestConversations plays the conversations in testdata, each on an empty database with one
+// partner, and checks that together they show every operation's success.
 func TestConversations(t *testing.T) {
-	contract := wiretest.ReadContract(t, "openapi.json") // what others show does not count here
+	contract := wiretest.ReadContract(t, "openapi.json") // its own contract: exchanges of other tests do not count
 	wiretest.Run(t, "testdata/*.txtar", func(t *testing.T) wiretest.Stage {
 		h := newHarnessWith(t, contract)
 		return wiretest.Stage{
@@ -30,7 +29,7 @@ func TestConversations(t *testing.T) {
 			Hide: map[string]string{
 				"ms": `\b17[0-9]{11}\b`, "key-id": `"id": "[A-Za-z0-9_-]{43}"`, "client-id": `\b[0-9a-f]{32}\b`, "host": `\b127\.0\.0\.1:\d{4,}`,
 				"cursor": `cursor=[0-9a-z]{8,}-\d+`, // with a time in it
-				// Of the transcript of a check, which differs in every run.
+				// Parts of the transcript of a check that differ in every run.
 				"ending": `"ending": "[0-9a-f=A-Za-z+/]{4}"`,
 				"reply":  `"text": "License ending in (\\.|[^"\\])*"`, "due": `\b\d+ Mar 2026, [0-9:]+ UTC`,
 				"sent": `"sent": "POST (\\.|[^"\\])*"`, "signed": `"signed": \[[^]]*\]`,
@@ -46,14 +45,14 @@ func TestConversations(t *testing.T) {
 	t.Run("payments", func(t *testing.T) { testPayments(t, newHarnessWith(t, contract)) })
 	t.Run("mails", func(t *testing.T) { testMails(t, newHarnessWith(t, contract)) })
 	if some := flag.Lookup("test.run").Value.String(); strings.Contains(some, "/") {
-		return // Only some were played.
+		return // only some were played
 	}
 	if unseen := contract.Unseen(); len(unseen) > 0 {
 		t.Errorf("no conversation shows these operations: %q", unseen)
 	}
 }
 
-// testAttempt reads an attempt; no conversation has a dispatcher that makes one.
+// testAttempt reads an attempt; conversations have no dispatcher that makes one.
 func testAttempt(t *testing.T, h *harness) {
 	h.Buy(license.Purchase{PartnerID: h.partner, Tier: 1, Quantity: 1})
 	h.Must(h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {

@@ -20,11 +20,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// attempts are those that the application logs.
+// attempts are the attempts in the application's log.
 type attempts struct{ apptest.Attempts }
 
-// want compares the attempts that come next; those of different licenses come in
-// any order.
+// want compares the next attempts; those of different licenses come in any order.
 func (a attempts) want(t *testing.T, name string, lines ...string) {
 	t.Helper()
 	var got []string
@@ -37,8 +36,8 @@ func (a attempts) want(t *testing.T, name string, lines ...string) {
 	}
 }
 
-// dispatch runs the application, which sends webhooks, until the test ends. From now
-// on the clock is the machine's, which the dispatcher waits by.
+// dispatch runs the application, which sends webhooks, until the test ends. From then on the clock
+// is the machine's, because the dispatcher waits by it.
 func (h *harness) dispatch() attempts {
 	h.Helper()
 	h.clock.UseMachine()
@@ -47,8 +46,7 @@ func (h *harness) dispatch() attempts {
 	return log
 }
 
-// listen is a partner's endpoint that hands each webhook to takes, which says
-// whether it is taken.
+// listen starts a partner's endpoint; takes decides whether it accepts a webhook.
 func listen(t *testing.T, takes func(r *http.Request, body []byte) bool) string {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -64,8 +62,8 @@ func listen(t *testing.T, takes func(r *http.Request, body []byte) bool) string 
 	return srv.URL
 }
 
-// TestRedeliverSpan lets events fail for good and delivers them again: those of a
-// span, those that failed, and after each the newest of its license.
+// TestRedeliverSpan lets events fail for good and redelivers them: those of a span, those that
+// failed, and after each the newest of its license.
 func TestRedeliverSpan(t *testing.T) {
 	h := newHarness(t)
 	var takes atomic.Bool
@@ -116,8 +114,8 @@ func TestRedeliverSpan(t *testing.T) {
 	log.want(t, "what is new", "4 delivered")
 }
 
-// TestSecretsTakeEffect rotates the webhook secret: the old one signs until the
-// switch, and the new one from the very next webhook on.
+// TestSecretsTakeEffect rotates the webhook secret: the old one signs until the switch, the new one
+// from the next webhook on.
 func TestSecretsTakeEffect(t *testing.T) {
 	h := newHarness(t)
 	signatures := make(chan func(secret string) bool, 1)

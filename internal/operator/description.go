@@ -13,11 +13,11 @@ import (
 //go:embed openapi.json
 var document []byte
 
-// Description returns the description of this API: OpenAPI, as JSON.
+// Description returns the OpenAPI description of this API as JSON.
 func Description() []byte { return document }
 
-// description answers the description of this API. Anybody may read it: it says
-// nothing that the program's source does not.
+// description answers with the description of this API. It needs no token: it says nothing that the
+// program's source does not.
 func description(w http.ResponseWriter, _ *http.Request) error {
 	return wire.Raw(w, http.StatusOK, document)
 }

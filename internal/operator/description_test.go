@@ -13,9 +13,8 @@ import (
 
 func TestDescription(t *testing.T) { wiretest.Description(t) }
 
-// TestDescriptionIsValid checks the document by the rules of OpenAPI 3.1, its
-// examples against their schemas included, and that no operation lacks what a
-// reader wants of each.
+// TestDescriptionIsValid checks the document by the rules of OpenAPI 3.1, including its examples
+// against their schemas, and that every operation is fully documented.
 func TestDescriptionIsValid(t *testing.T) {
 	source, err := os.ReadFile("openapi.json")
 	if err != nil {
@@ -43,8 +42,7 @@ func TestDescriptionIsValid(t *testing.T) {
 	}
 }
 
-// TestRoutesArePaths holds the table of routes and the description to one
-// another.
+// TestRoutesArePaths compares the table of routes with the description.
 func TestRoutesArePaths(t *testing.T) {
 	h := newHarness(t)
 	var routes []string
@@ -57,7 +55,7 @@ func TestRoutesArePaths(t *testing.T) {
 	}
 }
 
-// TestDescriptionIsServed reads the description as anybody may.
+// TestDescriptionIsServed reads the description without a token.
 func TestDescriptionIsServed(t *testing.T) {
 	h := newHarness(t)
 	want, err := os.ReadFile("openapi.json")

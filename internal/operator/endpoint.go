@@ -6,13 +6,13 @@ import (
 	"claviger/internal/webhook"
 )
 
-// partnerDetailJSON is a partner with how its endpoint does.
+// partnerDetailJSON is a partner with the health of its endpoint.
 type partnerDetailJSON struct {
 	partnerJSON
 	Endpoint endpointJSON `json:"endpoint"`
 }
 
-// endpointJSON is how a partner's endpoint does, on the wire.
+// endpointJSON is the health of a partner's endpoint on the wire.
 type endpointJSON struct {
 	State         webhook.EndpointState `json:"state"`
 	FailingSince  mayTime               `json:"failing_since"`
@@ -26,7 +26,11 @@ type endpointJSON struct {
 
 func endpointOf(p partner.Partner, f profile.Profile, h webhook.EndpointHealth) endpointJSON {
 	return endpointJSON{
-		State: h.State(p, f), FailingSince: mayTime(h.FailingSince), ParkedAt: mayTime(h.ParkedAt), Waiting: h.Waiting, WaitingMore: h.More,
+		State: h.State(
+			p,
+			f,
+		), FailingSince: mayTime(h.FailingSince), ParkedAt: mayTime(h.ParkedAt), Waiting: h.Waiting,
+		WaitingMore:   h.More,
 		LastSuccessAt: mayTime(h.LastSuccessAt), LastErrorAt: mayTime(h.LastErrorAt), LastError: h.LastError,
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"claviger/internal/wire/wiretest"
 )
 
-// endpointState is what GET /partners/{id} says of the endpoint.
+// endpointState is the endpoint in the answer of GET /partners/{id}.
 type endpointState struct {
 	State         string `json:"state"`
 	FailingSince  string `json:"failing_since"`
@@ -37,8 +37,7 @@ func (h *harness) endpointState() endpointState {
 	return v.Endpoint
 }
 
-// TestEndpointState follows an endpoint from before it has a URL to where it is
-// parked and back.
+// TestEndpointState follows an endpoint from before it has a URL until it is parked and back.
 func TestEndpointState(t *testing.T) {
 	h := newHarness(t)
 	var status atomic.Int64
@@ -89,8 +88,7 @@ func TestEndpointState(t *testing.T) {
 	h.must(200, "PATCH", "/operator/v1/partners/1", read.Body)
 }
 
-// TestWaitingIsCountedToABound: a million rows are not read to say that there are
-// many.
+// TestWaitingIsCountedToABound: the count stops at a limit and does not read a million rows.
 func TestWaitingIsCountedToABound(t *testing.T) {
 	h := newHarness(t)
 	for rows, want := range map[int]endpointState{
@@ -113,8 +111,8 @@ func TestWaitingIsCountedToABound(t *testing.T) {
 	}
 }
 
-// TestWhatPartnersRead reads of a license, as an operator, what its partner reads:
-// the same bytes, with the attempts that were made.
+// TestWhatPartnersRead: operators read the same bytes about a license as its partner, including the
+// attempts.
 func TestWhatPartnersRead(t *testing.T) {
 	h := newHarness(t)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
@@ -125,7 +123,7 @@ func TestWhatPartnersRead(t *testing.T) {
 	log.want(t, "an attempt", "1 exhausted")
 	var made struct{ Secret string }
 	h.must(200, "POST", "/operator/v1/partners/1/rotate", `{"what":"api_key"}`).Into(t, &made)
-	partners := &api.API{Partners: h.operator.Partners, Licenses: h.operator.Licenses, Events: h.operator.Events, Webhooks: h.operator.Webhooks, History: h.History, Profiles: h.operator.Profiles, PublicURL: publicURL}
+	partners := &api.API{Common: h.operator.Common, Webhooks: h.operator.Webhooks, Profiles: h.operator.Profiles}
 	base := wiretest.Serve(t, partners.Handler())
 	for _, what := range []string{"/explain", "/events", "/events?event=purchase&limit=1", "/webhook-responses", "/webhook-responses?success=true", "/webhook-responses?success=maybe"} {
 		ours := h.send(h.tokens[account.Read], "GET", "/operator/v1/licenses/"+key+what, "")

@@ -14,7 +14,7 @@ import (
 
 const partners = "/operator/v1/partners"
 
-// createdSecrets is what a creation shows this once.
+// createdSecrets are the secrets that a creation shows once.
 type createdSecrets struct {
 	ID            int64  `json:"id"`
 	ClientSecret  string `json:"client_secret"`
@@ -22,8 +22,8 @@ type createdSecrets struct {
 	WebhookSecret string `json:"webhook_secret"`
 }
 
-// TestSamePartnerAtOnce creates the same partner fifty times at once: there is
-// one, one answer has the secrets, all others have the partner without them.
+// TestSamePartnerAtOnce creates the same partner fifty times concurrently: there is one, one answer
+// has the secrets, all others have the partner without them.
 func TestSamePartnerAtOnce(t *testing.T) {
 	const times = 50
 	for _, test := range []struct {
@@ -74,7 +74,7 @@ func TestSamePartnerAtOnce(t *testing.T) {
 	}
 }
 
-// storesNone looks for secrets in all that is stored to recognise a repeat.
+// storesNone searches the stored outcomes for secrets.
 func (h *harness) storesNone(secrets ...string) {
 	h.Helper()
 	kept, err := sqldb.All(h.Context(), h.DB, sqldb.Value[string], `SELECT outcome FROM idempotency_keys
@@ -91,7 +91,7 @@ func (h *harness) storesNone(secrets ...string) {
 	}
 }
 
-// TestRepeatedPartner is what counts as the same creation, and what does not.
+// TestRepeatedPartner checks which requests count as the same creation.
 func TestRepeatedPartner(t *testing.T) {
 	const first = `{"name":"Two","brand":"Two","webhook_url":"https://two.example/","external_id":"app-2"}`
 	for _, test := range []struct {
@@ -136,8 +136,7 @@ func TestRepeatedPartner(t *testing.T) {
 	}
 }
 
-// TestRepeatIsNotCheckedAgain repeats a creation that had its URL checked, after
-// the application is gone.
+// TestRepeatIsNotCheckedAgain repeats a creation with a checked URL after the application is down.
 func TestRepeatIsNotCheckedAgain(t *testing.T) {
 	h := newHarness(t)
 	calls := 0
@@ -152,7 +151,7 @@ func TestRepeatIsNotCheckedAgain(t *testing.T) {
 	}
 }
 
-// TestDeletedPartner leaves nothing behind, in any table, but its audit.
+// TestDeletedPartner: a deleted partner leaves no rows in any table except the audit.
 func TestDeletedPartner(t *testing.T) {
 	h := newHarness(t)
 	var made createdSecrets
@@ -193,7 +192,7 @@ func TestDeletedPartner(t *testing.T) {
 	}
 }
 
-// tablesOfPartners are the tables with rows of partners.
+// tablesOfPartners returns the tables with rows of partners.
 func (h *harness) tablesOfPartners() []string {
 	h.Helper()
 	sql := `SELECT m.name FROM sqlite_master AS m JOIN pragma_table_info(m.name) AS c ON c.name = 'partner_id' WHERE m.type = 'table'`
@@ -207,8 +206,8 @@ func (h *harness) tablesOfPartners() []string {
 	return list
 }
 
-// TestDeletedWhileItIsUsed deletes partners while plans are added and licenses
-// sold: each of it happens before, or finds no partner.
+// TestDeletedWhileItIsUsed deletes partners while plans are added and licenses sold: each of these
+// happens before, or finds no partner.
 func TestDeletedWhileItIsUsed(t *testing.T) {
 	h := newHarness(t)
 	for i := range 20 {

@@ -9,7 +9,7 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/paging"
-	"claviger/internal/replay"
+	"claviger/internal/redelivery"
 	"claviger/internal/webhook/history"
 	"claviger/internal/wire"
 )
@@ -55,12 +55,16 @@ func (o *Operator) feed(w http.ResponseWriter, r *http.Request, _ account.Token)
 	}
 	if more {
 		last := list[len(list)-1].ID
-		w.Header().Set("Link", "<"+r.URL.Path+"?after="+strconv.FormatInt(last, 10)+"&limit="+strconv.FormatInt(p.Limit, 10)+`>; rel="next"`)
+		w.Header().Set(
+			"Link",
+			"<"+r.URL.Path+"?after="+strconv.FormatInt(last, 10)+"&limit="+strconv.FormatInt(p.Limit, 10)+
+				`>; rel="next"`,
+		)
 	}
 	return wire.JSON(w, http.StatusOK, wire.ListOf(list, eventOf))
 }
 
-// redeliveryJSON says which event is queued.
+// redeliveryJSON names the queued event.
 type redeliveryJSON struct {
 	EventID int64 `json:"event_id"`
 }
@@ -76,15 +80,15 @@ func (o *Operator) redeliver(w http.ResponseWriter, r *http.Request, t account.T
 	return wire.JSON(w, http.StatusAccepted, redeliveryJSON{pathID(r)})
 }
 
-// spanBody says which events are delivered again.
+// spanBody selects events to redeliver.
 type spanBody struct {
 	From       wire.Time `json:"from"`
 	To         wire.Time `json:"to"`
 	OnlyFailed bool      `json:"only_failed"`
 }
 
-// span is the time from and before which events count; until is its end when the
-// body has none.
+// span returns the start and the exclusive end of the selected time; until is the end if the body
+// has none.
 func (b spanBody) span(until time.Time) (from, to time.Time, err error) {
 	from, to = time.Time(b.From), time.Time(b.To)
 	if to.IsZero() {
@@ -99,8 +103,8 @@ func (b spanBody) span(until time.Time) (from, to time.Time, err error) {
 	return from, to, err
 }
 
-// replayJSON is the redelivery of a span of events.
-type replayJSON struct {
+// redeliveryJobJSON is the redelivery of a span of events.
+type redeliveryJobJSON struct {
 	RedeliveryID int64     `json:"redelivery_id"`
 	PartnerID    int64     `json:"partner_id"`
 	From         wire.Time `json:"from"`
@@ -113,24 +117,26 @@ type replayJSON struct {
 	FinishedAt   wire.Time `json:"finished_at,omitzero"`
 }
 
-func replayOf(j replay.Job) replayJSON {
-	return replayJSON{
-		RedeliveryID: j.ID, PartnerID: j.PartnerID, From: wire.Time(j.Filter.From), To: wire.Time(j.Filter.To), OnlyFailed: j.Filter.OnlyFailures(),
-		Status: string(j.Status()), Count: j.Count, Skipped: j.Skipped, CreatedAt: wire.Time(j.CreatedAt), FinishedAt: wire.Time(j.FinishedAt),
+func redeliveryOf(j redelivery.Job) redeliveryJobJSON {
+	return redeliveryJobJSON{
+		RedeliveryID: j.ID, PartnerID: j.PartnerID, From: wire.Time(j.Filter.From), To: wire.Time(j.Filter.To),
+		OnlyFailed: j.Filter.OnlyFailures(),
+		Status:     string(j.Status()), Count: j.Count, Skipped: j.Skipped, CreatedAt: wire.Time(j.CreatedAt),
+		FinishedAt: wire.Time(j.FinishedAt),
 	}
 }
 
-// lastRedelivery shows how far the partner's newest redelivery of a span is.
+// lastRedelivery shows the progress of the partner's newest redelivery of a span.
 func (o *Operator) lastRedelivery(w http.ResponseWriter, r *http.Request, _ account.Token) error {
 	p, err := o.Partners.Get(r.Context(), pathID(r))
 	if err != nil {
 		return err
 	}
-	last, err := o.Replays.Last(r.Context(), p.ID)
+	last, err := o.Redeliveries.Last(r.Context(), p.ID)
 	if err != nil {
 		return err
 	}
-	return wire.JSON(w, http.StatusOK, replayOf(last))
+	return wire.JSON(w, http.StatusOK, redeliveryOf(last))
 }
 
 func (o *Operator) redeliverSpan(w http.ResponseWriter, r *http.Request, t account.Token) error {
@@ -150,9 +156,9 @@ func (o *Operator) redeliverSpan(w http.ResponseWriter, r *http.Request, t accou
 	if b.OnlyFailed {
 		which.State = history.Failed
 	}
-	job, err := o.Replays.Begin(r.Context(), actor(t), replay.Request{PartnerID: p.ID, Filter: which})
+	job, err := o.Redeliveries.Begin(r.Context(), actor(t), redelivery.Request{PartnerID: p.ID, Filter: which})
 	if err != nil {
 		return err
 	}
-	return wire.JSON(w, http.StatusAccepted, replayOf(job))
+	return wire.JSON(w, http.StatusAccepted, redeliveryOf(job))
 }

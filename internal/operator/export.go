@@ -10,7 +10,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// exportRoutes is the part of the table about exports.
+// exportRoutes returns the routes of exports.
 func (o *Operator) exportRoutes(list func(string, wire.Handler[account.Token]) wire.Route) []wire.Route {
 	return []wire.Route{
 		list("/exports/licenses", o.exportList(export.Licenses)),
@@ -20,13 +20,13 @@ func (o *Operator) exportRoutes(list func(string, wire.Handler[account.Token]) w
 	}
 }
 
-// exportList is the handler that answers a whole list as a file.
+// exportList returns the handler that answers with a whole list as a file.
 func (o *Operator) exportList(kind export.Kind) wire.Handler[account.Token] {
 	return func(w http.ResponseWriter, r *http.Request, t account.Token) error { return o.export(w, r, t, kind) }
 }
 
-// export answers a list as a file. The token is looked up again before each batch: one
-// that was revoked gets no more of it.
+// export answers with a list as a file. It looks up the token again before each batch, so that a
+// revoked one gets no more.
 func (o *Operator) export(w http.ResponseWriter, r *http.Request, t account.Token, kind export.Kind) error {
 	q, err := wire.Query(r, append([]string{"format"}, export.Parameters(kind)...)...)
 	if err != nil {
@@ -42,12 +42,16 @@ func (o *Operator) export(w http.ResponseWriter, r *http.Request, t account.Toke
 	}
 	file := wire.File{Name: export.FileName(table, format, o.Exports.Now()), ContentType: format.ContentType()}
 	return wire.SendFile(w, r, file, func(ctx context.Context, to io.Writer) error {
-		return o.Exports.Run(ctx, to, export.Job{Table: table, Format: format, By: actor(t), Check: func(ctx context.Context) error {
-			now, err := o.authenticate(r.WithContext(ctx))
-			if err != nil {
-				return err
-			}
-			return may(account.Read)(now)
-		}})
+		return o.Exports.Run(
+			ctx,
+			to,
+			export.Job{Table: table, Format: format, By: actor(t), Check: func(ctx context.Context) error {
+				now, err := o.authenticate(r.WithContext(ctx))
+				if err != nil {
+					return err
+				}
+				return may(account.Read)(now)
+			}},
+		)
 	})
 }

@@ -11,8 +11,8 @@ import (
 	"claviger/internal/profile"
 )
 
-// TestFeedMissesNothing follows the feed while several partners sell at once: a
-// reader who goes on from the last id it saw gets every event, each once.
+// TestFeedMissesNothing follows the feed while several partners sell concurrently: a reader that
+// continues from its last id gets every event exactly once.
 func TestFeedMissesNothing(t *testing.T) {
 	h := newHarness(t)
 	const partners, sales = 4, 12
@@ -54,7 +54,7 @@ func TestFeedMissesNothing(t *testing.T) {
 	}
 }
 
-// feed is one answer of the feed.
+// feed reads one page of the feed.
 func (h *harness) feed(after int64) []int64 {
 	h.Helper()
 	var list struct {

@@ -12,8 +12,8 @@ import (
 	"claviger/internal/account"
 )
 
-// fuzzBody throws bodies at one route: whatever they are, the service answers
-// with what it can do or with what is wrong, and never fails.
+// fuzzBody sends arbitrary bodies to one route: the service accepts or refuses them, and never
+// fails.
 func fuzzBody(f *testing.F, method, path string) {
 	f.Helper()
 	h := newHarness(f)
@@ -29,7 +29,8 @@ func fuzzBody(f *testing.F, method, path string) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var calls struct{ Validate bool }
-		if _ = json.Unmarshal(body, &calls); calls.Validate {
+		_ = json.Unmarshal(body, &calls)
+		if calls.Validate {
 			t.Skip("it would call whatever URL it has")
 		}
 		r := httptest.NewRequestWithContext(t.Context(), method, withKey(path, key), bytes.NewReader(body))
@@ -39,7 +40,7 @@ func fuzzBody(f *testing.F, method, path string) {
 	})
 }
 
-// checkAnswer checks that a request is answered, in JSON, and not by a failure.
+// checkAnswer checks that a request gets a JSON answer that is no internal error.
 func checkAnswer(t *testing.T, handler http.Handler, r *http.Request) {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -69,7 +70,7 @@ func FuzzActivation(f *testing.F)    { fuzzBody(f, "POST", "/operator/v1/license
 func FuzzTransfer(f *testing.F)      { fuzzBody(f, "POST", "/operator/v1/licenses/{key}/transfer") }
 func FuzzPlanChange(f *testing.F)    { fuzzBody(f, "POST", "/operator/v1/licenses/{key}/plan") }
 
-// FuzzQuery throws query strings at every list.
+// FuzzQuery sends arbitrary query strings to every list.
 func FuzzQuery(f *testing.F) {
 	h := newHarness(f)
 	h.buy("order-1")
@@ -90,7 +91,7 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// FuzzPath throws ids and keys at every route that has one.
+// FuzzPath sends arbitrary ids and keys to every route that has one.
 func FuzzPath(f *testing.F) {
 	h := newHarness(f)
 	key := h.buy("order-1")
@@ -118,7 +119,7 @@ func FuzzPath(f *testing.F) {
 	})
 }
 
-// FuzzIdempotencyKey throws headers at a purchase.
+// FuzzIdempotencyKey sends arbitrary headers with a purchase.
 func FuzzIdempotencyKey(f *testing.F) {
 	h := newHarness(f)
 	handler := h.operator.Handler()

@@ -12,7 +12,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"claviger/internal/account"
-	"claviger/internal/api"
+	"claviger/internal/answers"
 	"claviger/internal/app"
 	"claviger/internal/apptest"
 	"claviger/internal/courier"
@@ -24,7 +24,7 @@ import (
 	"claviger/internal/wire/wiretest"
 )
 
-// publicURL is where buyers would reach the service of these tests.
+// publicURL is the public address of the service in these tests.
 const publicURL = "https://market.example"
 
 // harness is the operator API of an application with one partner that sells the
@@ -55,19 +55,15 @@ func newHarnessWith(t testing.TB, c *wiretest.Contract) *harness {
 		cfg.PublicURL, cfg.Retry, cfg.ParkAfter, cfg.ProbeEvery = publicURL, nil, time.Hour, time.Hour
 	})
 	h := &harness{Harness: a, clock: clock, contract: c, client: c.Client(t), tokens: map[account.Scope]string{}}
-	partners := &api.API{Licenses: a.Licenses, Events: a.Events, Webhooks: a.Webhooks, History: a.History, Portal: api.Portal{Replays: a.Replays, Requests: a.Requests, Stats: a.Stats}, PublicURL: publicURL}
 	h.operator = &operator.Operator{
-		Accounts: a.Accounts, Partners: a.Partners, Profiles: a.Profiles, Licenses: a.Licenses, Events: a.Events,
-		Webhooks: a.Webhooks, Replays: a.Replays, Audit: a.Audit, Exports: a.Exports, Bulk: a.Bulk, Support: a.Support, TestMail: a.TestMail, Payments: a.Payments, PublicURL: publicURL,
+		Common: answers.Common{
+			Partners: a.Partners, Licenses: a.Licenses, Events: a.Events, History: a.History, Redeliveries: a.Redeliveries,
+			Requests: a.Requests, Exports: a.Exports, Stats: a.Stats, PublicURL: publicURL,
+		},
+		Accounts: a.Accounts, Profiles: a.Profiles, Webhooks: a.Webhooks, Audit: a.Audit, Bulk: a.Bulk, Support: a.Support, TestMail: a.TestMail, Payments: a.Payments,
 		Service: operator.Service{
 			DB: a.DB, Today: a.Today, Mail: a.Mail, Keys: a.OAuth.Keys, Stats: a.Stats,
 			Settings: []operator.Setting{{Name: "secret-key", Value: "(hidden)", From: "CLAVIGER_SECRET_KEY"}},
-		},
-		Explain: partners.ExplainLicense, LicenseEvents: partners.LicenseEvents, LicenseResponses: partners.LicenseResponses, PartnerRequests: partners.PartnerRequests, PartnerStats: partners.PartnerStats,
-		Partner: operator.PartnerAnswers{
-			Licenses: partners.PartnerLicenses, Deliveries: partners.PartnerDeliveries, Delivery: partners.PartnerDelivery, Attempt: partners.PartnerAttempt,
-			Redeliveries: partners.PartnerRedeliveries, Redelivery: partners.PartnerRedelivery, Estimate: partners.PartnerEstimate,
-			Redeliver: partners.PartnerRedeliver, AllDeliveries: partners.AllDeliveries, ActOnRedelivery: partners.ActOnRedelivery,
 		},
 	}
 	h.url = wiretest.Serve(t, h.operator.Handler())
@@ -82,14 +78,14 @@ func newHarnessWith(t testing.TB, c *wiretest.Contract) *harness {
 
 type answer = apptest.Answer
 
-// send sends a request as the holder of a token; header lines are "Name: value".
-// It may be called from any goroutine.
+// send sends a request with a token; header lines are "Name: value". It may be called from any
+// goroutine.
 func (h *harness) send(token, method, path, body string, header ...string) answer {
 	h.Helper()
 	return h.sendBy(h.client, token, method, path, body, header...)
 }
 
-// sendBy sends by another client than the one that checks the contract.
+// sendBy sends with another client than the one that checks the contract.
 func (h *harness) sendBy(client *http.Client, token, method, path, body string, header ...string) answer {
 	h.Helper()
 	if body != "" {
@@ -101,7 +97,7 @@ func (h *harness) sendBy(client *http.Client, token, method, path, body string, 
 	return apptest.Send(h, client, method, h.url+path, body, header...)
 }
 
-// must sends a request as admin and fails the test unless it is answered so.
+// must sends a request as admin and fails the test unless the answer has the status.
 func (h *harness) must(status int, method, path, body string, header ...string) answer {
 	h.Helper()
 	a := h.send(h.tokens[account.Admin], method, path, body, header...)
@@ -119,7 +115,7 @@ func (h *harness) buy(externalID string) string {
 	return keysOf(h, a)[0]
 }
 
-// keysOf are the license keys of a purchase or a refund.
+// keysOf returns the license keys of a purchase or a refund.
 func keysOf(t testing.TB, a answer) []string {
 	t.Helper()
 	var v struct {
@@ -137,15 +133,15 @@ func keysOf(t testing.TB, a answer) []string {
 	return keys
 }
 
-// tables are all that a request could change, but for idempotency keys and what
-// the database numbers by itself.
+// tables are all tables that a request could change, except idempotency keys and the database's own
+// counters.
 var tables = []string{
 	"partners", "partner_secrets", "plans", "members", "users", "login_links", "profiles", "licenses", "license_blocks",
 	"purchases", "purchase_links", "refunds", "refund_items", "events", "event_blocks", "deliveries", "idempotency_keys", "audit_entries",
 }
 
-// counts is how many rows each table has, and a sum over the licenses' facts:
-// what must be the same before and after a refused request.
+// counts returns the number of rows of each table and a sum over the licenses' facts. They must not
+// change in a refused request.
 func (h *harness) counts() string {
 	h.Helper()
 	sql := `SELECT 'sum of facts', CAST(coalesce(sum(status * 10 + tier + owner_id + held + epoch), 0) AS bigint) FROM licenses`
@@ -165,8 +161,8 @@ func (h *harness) counts() string {
 	return strings.Join(lines, "\n")
 }
 
-// application is what all partners have for an application: it answers 200 at
-// /callback, and at /hooks it takes webhooks that one of their secrets signed.
+// application serves all partners: it answers 200 at /callback, and accepts webhooks at /hooks that
+// one of their secrets signed.
 func (h *harness) application() string {
 	h.Helper()
 	mux := http.NewServeMux()
@@ -183,7 +179,7 @@ func (h *harness) application() string {
 		_, _ = io.WriteString(w, `{"success":true}`)
 	})
 	return h.listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header()["Date"] = nil // it would be another in every run
+		w.Header()["Date"] = nil // it would differ in every run
 		mux.ServeHTTP(w, r)
 	}))
 }

@@ -19,14 +19,14 @@ import (
 	"claviger/internal/wire"
 )
 
-// The bounds of an import.
+// Limits of an import.
 const (
 	maxImportBytes    = 16 << 20
-	importBlock       = 1000 // lines, which are stored together
-	maxImportProblems = 1000 // that are listed; all are counted
+	importBlock       = 1000 // lines that are stored together
+	maxImportProblems = 1000 // listed problems; all are counted
 )
 
-// importReport is what became of an import on the wire.
+// importReport is the result of an import on the wire.
 type importReport struct {
 	Lines     int             `json:"lines"`
 	Created   int             `json:"created"`
@@ -36,7 +36,7 @@ type importReport struct {
 	Problems  []importProblem `json:"problems"`
 }
 
-// importProblem is what is wrong with a line.
+// importProblem is the error of a line.
 type importProblem struct {
 	Line       int    `json:"line"`
 	LicenseKey string `json:"license_key"`
@@ -58,9 +58,14 @@ type importLine struct {
 // uuidForm matches license keys in any case.
 var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 
-// license is the line as package license expects it.
+// license converts the line for package license.
 func (l importLine) license(now time.Time) (license.Import, error) {
-	i := license.Import{Key: strings.ToLower(strings.TrimSpace(l.LicenseKey)), PartnerID: l.PartnerID, Tier: int(l.Tier), Email: strings.TrimSpace(l.Email)}
+	i := license.Import{
+		Key:       strings.ToLower(strings.TrimSpace(l.LicenseKey)),
+		PartnerID: l.PartnerID,
+		Tier:      int(l.Tier),
+		Email:     strings.TrimSpace(l.Email),
+	}
 	if !uuidForm.MatchString(i.Key) {
 		return i, fault.Field("license_key", "must be a UUID, such as 3f2c1b4e-8a6d-4c7f-9b0e-5d1a2c3b4f60.")
 	}
@@ -76,12 +81,15 @@ func (l importLine) license(now time.Time) (license.Import, error) {
 		i.SoldAt, err = wire.ParseTime(l.SoldAt)
 	}
 	if err != nil || i.SoldAt.After(now) || i.SoldAt.Year() < 1970 {
-		return i, fault.Field("sold_at", "must be a day of the past, such as 2024-05-31, or a time, such as 2024-05-31T09:30:00Z.")
+		return i, fault.Field(
+			"sold_at",
+			"must be a day of the past, such as 2024-05-31, or a time, such as 2024-05-31T09:30:00Z.",
+		)
 	}
 	return i, nil
 }
 
-// importer brings lines in, block by block.
+// importer imports lines, block by block.
 type importer struct {
 	o       *Operator
 	t       account.Token
@@ -130,7 +138,7 @@ func (o *Operator) importLicenses(w http.ResponseWriter, r *http.Request, t acco
 	return wire.JSON(w, http.StatusOK, i.report)
 }
 
-// flag reads a parameter that is true or false.
+// flag parses a parameter that is true or false.
 func flag(name, value string) (bool, error) {
 	switch value {
 	case "", "false":
@@ -141,7 +149,7 @@ func flag(name, value string) (bool, error) {
 	return false, fault.Parameter(name, "must be true or false.")
 }
 
-// add takes a line, or why it could not be read.
+// add adds a line, or the error of reading it.
 func (i *importer) add(ctx context.Context, number int, line importLine, err error) error {
 	i.report.Lines++
 	var one license.Import
@@ -151,14 +159,15 @@ func (i *importer) add(ctx context.Context, number int, line importLine, err err
 	if err != nil {
 		return i.refuse(number, line.LicenseKey, err)
 	}
-	i.block, i.numbers = append(i.block, one), append(i.numbers, number)
+	i.block = append(i.block, one)
+	i.numbers = append(i.numbers, number)
 	if len(i.block) < importBlock {
 		return nil
 	}
 	return i.store(ctx)
 }
 
-// refuse reports what is wrong with a line.
+// refuse reports the error of a line.
 func (i *importer) refuse(number int, key string, err error) error {
 	f := fault.Of(err)
 	if f == nil {
@@ -166,12 +175,15 @@ func (i *importer) refuse(number int, key string, err error) error {
 	}
 	i.report.Refused++
 	if len(i.report.Problems) < maxImportProblems {
-		i.report.Problems = append(i.report.Problems, importProblem{Line: number, LicenseKey: key, Error: f.Code, Field: f.Field, Message: f.Text})
+		i.report.Problems = append(
+			i.report.Problems,
+			importProblem{Line: number, LicenseKey: key, Error: f.Code, Field: f.Field, Message: f.Text},
+		)
 	}
 	return nil
 }
 
-// store brings the lines of the block in.
+// store imports the lines of the block.
 func (i *importer) store(ctx context.Context) error {
 	results, err := i.o.Licenses.Import(ctx, actor(i.t), i.block, i.options)
 	if err != nil {
@@ -189,7 +201,8 @@ func (i *importer) store(ctx context.Context) error {
 			i.report.Unchanged++
 		}
 	}
-	i.block, i.numbers = i.block[:0], i.numbers[:0]
+	i.block = i.block[:0]
+	i.numbers = i.numbers[:0]
 	return nil
 }
 

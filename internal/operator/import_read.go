@@ -28,7 +28,13 @@ func readImportLines(body io.Reader, add func(number int, line importLine, err e
 		text, err := lines.ReadSlice('\n')
 		if err != nil && !isEnd(err) {
 			if errors.Is(err, bufio.ErrBufferFull) {
-				err = fault.New(fault.Invalid, codeInvalidImport, "Line %d is longer than %d bytes. Put one object on each line.", number, maxImportLine)
+				err = fault.New(
+					fault.Invalid,
+					codeInvalidImport,
+					"Line %d is longer than %d bytes. Put one object on each line.",
+					number,
+					maxImportLine,
+				)
 			}
 			return err
 		}
@@ -50,10 +56,11 @@ func readImportLines(body io.Reader, add func(number int, line importLine, err e
 func readImportTable(body io.Reader, add func(number int, line importLine, err error) error) error {
 	buffered := bufio.NewReader(body)
 	if mark, err := buffered.Peek(3); err == nil && string(mark) == "\ufeff" {
-		_, _ = buffered.Discard(3) // they are there
+		_, _ = buffered.Discard(3) // they were peeked
 	}
 	table := csv.NewReader(buffered)
-	table.FieldsPerRecord, table.ReuseRecord = -1, true
+	table.FieldsPerRecord = -1
+	table.ReuseRecord = true
 	head, err := table.Read()
 	if isEnd(err) {
 		return nil
@@ -81,10 +88,16 @@ func readImportTable(body io.Reader, add func(number int, line importLine, err e
 	}
 }
 
-// badTable is why a table cannot be read on.
+// badTable returns the reason a table cannot be read further.
 func badTable(err error) error {
 	if bad, ok := errors.AsType[*csv.ParseError](err); ok {
-		return fault.New(fault.Invalid, codeInvalidImport, "Line %d is not CSV: %v. Lines before it were taken; correct it and send the file again.", bad.Line, bad.Err)
+		return fault.New(
+			fault.Invalid,
+			codeInvalidImport,
+			"Line %d is not CSV: %v. Lines before it were taken; correct it and send the file again.",
+			bad.Line,
+			bad.Err,
+		)
 	}
 	return err
 }
@@ -95,12 +108,24 @@ func columnsOf(head []string) ([]string, error) {
 	for n, c := range head {
 		columns[n] = strings.ToLower(strings.TrimSpace(c))
 		if !slices.Contains(importColumns, columns[n]) || slices.Contains(columns[:n], columns[n]) {
-			return nil, fault.New(fault.Invalid, codeInvalidImport, "The first row has the column %q, which is unknown or there twice. The columns are %s.", c, strings.Join(importColumns, ", "))
+			return nil, fault.New(
+				fault.Invalid,
+				codeInvalidImport,
+				"The first row has the column %q, which is unknown or there twice. The columns are %s.",
+				c,
+				strings.Join(importColumns, ", "),
+			)
 		}
 	}
 	for _, c := range importColumns {
 		if c != "email" && !slices.Contains(columns, c) {
-			return nil, fault.New(fault.Invalid, codeInvalidImport, "The first row has no column %s. The columns are %s; only email may be missing.", c, strings.Join(importColumns, ", "))
+			return nil, fault.New(
+				fault.Invalid,
+				codeInvalidImport,
+				"The first row has no column %s. The columns are %s; only email may be missing.",
+				c,
+				strings.Join(importColumns, ", "),
+			)
 		}
 	}
 	return columns, nil
@@ -109,7 +134,13 @@ func columnsOf(head []string) ([]string, error) {
 // lineOf reads a row.
 func lineOf(columns, row []string) (line importLine, err error) {
 	if len(row) != len(columns) {
-		return line, fault.New(fault.Invalid, codeInvalidImport, "This row has %d values and the first row %d columns. Quote values that have commas in them.", len(row), len(columns))
+		return line, fault.New(
+			fault.Invalid,
+			codeInvalidImport,
+			"This row has %d values and the first row %d columns. Quote values that have commas in them.",
+			len(row),
+			len(columns),
+		)
 	}
 	for n, c := range columns {
 		value := strings.TrimSpace(row[n])

@@ -11,7 +11,7 @@ import (
 	"claviger/internal/account"
 )
 
-// hostile are values that somebody might put into a member of a body, as JSON.
+// hostile are hostile values for a member of a body, as JSON.
 var hostile = []string{
 	`true`, `0`, `-1`, `1.5`, `1e400`, `100000000000000000000`, `-9223372036854775808`, `9223372036854775807`,
 	`""`, `" "`, `"x"`, `[]`, `{}`, `[{}]`, `{"email":{}}`, `{"email":"a@b.example","external_id":7}`,
@@ -20,8 +20,7 @@ var hostile = []string{
 	`"https://user:pass@example.com/#x"`, `"javascript:alert(1)"`, `"http://169.254.169.254/"`,
 }
 
-// writes are requests that are acceptable as they stand, {key} standing for a
-// license; each of their members is then made hostile.
+// writes are valid requests, with {key} for a license; the test then makes each member hostile.
 var writes = []struct{ method, path, body string }{
 	{"POST", "/operator/v1/partners", `{"name":"N","brand":"B","strict":false,"single_key":false,"webhook_url":"","redirect_url":"","validate":false,"external_id":"app-2"}`},
 	{"PATCH", "/operator/v1/partners/1", `{"name":"N","brand":"B","strict":false,"single_key":false,"webhook_url":"","redirect_url":"","validate":false}`},
@@ -40,9 +39,9 @@ var writes = []struct{ method, path, body string }{
 	{"POST", "/operator/v1/licenses/{key}/plan", `{"tier":2,"amount_cents":1,"currency":"EUR","external_id":"p-1"}`},
 }
 
-// TestHostileMembers puts every hostile value into every member of every body.
-// None makes the service fail, and what is refused has changed nothing. A null is
-// taken as not sent, which no schema says, so that goes past the contract.
+// TestHostileMembers puts every hostile value into every member of every body. None makes the
+// service fail, and refused requests change nothing. A null counts as missing, which no schema
+// says, so those bypass the contract.
 func TestHostileMembers(t *testing.T) {
 	h := newHarness(t)
 	for _, write := range writes {
@@ -63,7 +62,7 @@ func TestHostileMembers(t *testing.T) {
 	}
 }
 
-// with is a body with one member replaced.
+// with returns a body with one member replaced.
 func with(members map[string]json.RawMessage, name, value string) string {
 	var parts []string
 	for n, v := range members {
@@ -75,7 +74,7 @@ func with(members map[string]json.RawMessage, name, value string) string {
 	return "{" + strings.Join(parts, ",") + "}"
 }
 
-// refusesOrTakes sends a request that may be acceptable or not.
+// refusesOrTakes sends a request that may be valid or not.
 func (h *harness) refusesOrTakes(client *http.Client, method, path, body string) {
 	h.Helper()
 	before := h.counts()
@@ -88,7 +87,7 @@ func (h *harness) refusesOrTakes(client *http.Client, method, path, body string)
 	}
 }
 
-// TestBadBodies sends what is no body at all to every route that takes one.
+// TestBadBodies sends invalid bodies to every route that takes one.
 func TestBadBodies(t *testing.T) {
 	h := newHarness(t)
 	key := h.buy("order-1")
@@ -125,9 +124,8 @@ func TestBadBodies(t *testing.T) {
 	}
 }
 
-// TestBadQueries puts hostile values into every parameter of every list. Empty
-// values and numbers past all bounds are taken where they mean something, more
-// kindly than a schema can say, so those go past the contract.
+// TestBadQueries puts hostile values into every parameter of every list. Some empty values and huge
+// numbers are accepted, more kindly than a schema can say, so those bypass the contract.
 func TestBadQueries(t *testing.T) {
 	h := newHarness(t)
 	h.buy("order-1")
@@ -165,7 +163,7 @@ func TestBadQueries(t *testing.T) {
 	}
 }
 
-// TestBadPaths puts hostile values where ids and keys are.
+// TestBadPaths puts hostile values in place of ids and keys.
 func TestBadPaths(t *testing.T) {
 	h := newHarness(t)
 	before := h.counts()
@@ -194,7 +192,7 @@ func TestBadPaths(t *testing.T) {
 	}
 }
 
-// TestBadKeys sends idempotency keys that are none.
+// TestBadKeys sends invalid idempotency keys.
 func TestBadKeys(t *testing.T) {
 	h := newHarness(t)
 	before := h.counts()

@@ -13,8 +13,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// licenseJSON is a license on the wire as the specification has it: what the
-// partner sees too.
+// licenseJSON is a license on the wire as in the specification, and as the partner sees it.
 type licenseJSON struct {
 	LicenseKey    string    `json:"license_key"`
 	RedemptionURL string    `json:"license_redemption_url"`
@@ -33,7 +32,7 @@ func (o *Operator) licenseOf(l license.License) licenseJSON {
 	}
 }
 
-// operatorLicenseJSON is a license with what only the marketplace sees.
+// operatorLicenseJSON is a license with the members that only the marketplace sees.
 type operatorLicenseJSON struct {
 	licenseJSON
 	PartnerID int64  `json:"partner_id"`
@@ -72,8 +71,8 @@ func (o *Operator) searchLicenses(w http.ResponseWriter, r *http.Request, _ acco
 	return wire.JSON(w, http.StatusOK, wire.ListOf(list.Licenses, o.operatorLicenseOf))
 }
 
-// search reads the filters of a search. nobody says that no user has the address
-// asked for, so that nothing can be found.
+// search reads the filters of a search. nobody reports that no user has the email address, so
+// nothing can match.
 func (o *Operator) search(ctx context.Context, q url.Values) (s license.Search, nobody bool, err error) {
 	s.Key, s.ExternalID = q.Get("license_key"), q.Get("external_id")
 	if s.PartnerID, err = naturalParam(q, "partner_id", 1); err != nil {
@@ -98,18 +97,18 @@ func (o *Operator) getLicense(w http.ResponseWriter, r *http.Request, _ account.
 	return o.answer(w, l, err)
 }
 
-// AboutLicense answers what is known of a license, which find finds.
-type AboutLicense func(w http.ResponseWriter, r *http.Request, find func() (license.License, error)) error
-
-// about makes a handler of what is known of the license in the path.
-func (o *Operator) about(answer AboutLicense) wire.Handler[account.Token] {
+// about returns a handler for the license in the path.
+func (o *Operator) about(
+	answer func(w http.ResponseWriter, r *http.Request, find func(context.Context) (license.License, error)) error,
+) wire.Handler[account.Token] {
 	return func(w http.ResponseWriter, r *http.Request, _ account.Token) error {
-		ctx := r.Context()
-		return answer(w, r, func() (license.License, error) { return o.Licenses.ByKey(ctx, r.PathValue("key")) })
+		return answer(w, r, func(ctx context.Context) (license.License, error) {
+			return o.Licenses.ByKey(ctx, r.PathValue("key"))
+		})
 	}
 }
 
-// answer answers with a license, or with the error that stood in the way.
+// answer answers with a license or an error.
 func (o *Operator) answer(w http.ResponseWriter, l license.License, err error) error {
 	if err != nil {
 		return err
@@ -117,7 +116,7 @@ func (o *Operator) answer(w http.ResponseWriter, l license.License, err error) e
 	return wire.JSON(w, http.StatusOK, o.operatorLicenseOf(l))
 }
 
-// holdBody says why a license is held.
+// holdBody is the reason of a hold.
 type holdBody struct {
 	Reason string `json:"reason"`
 }
@@ -151,12 +150,12 @@ func (o *Operator) release(w http.ResponseWriter, r *http.Request, t account.Tok
 	return o.answer(w, l, err)
 }
 
-// ownerBody names the person whom a license is for.
+// ownerBody names the owner of a license.
 type ownerBody struct {
 	User *personBody `json:"user"`
 }
 
-// person is the person named, nil when none is.
+// person returns the named person, or nil.
 func (b ownerBody) person() (*account.Person, error) {
 	if b.User == nil {
 		return nil, nil

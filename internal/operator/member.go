@@ -24,8 +24,8 @@ type memberJSON struct {
 	CreatedAt wire.Time    `json:"created_at"`
 }
 
-// addMember looks at everything that could refuse the member before it makes the
-// person a user: a refused request leaves nobody behind.
+// addMember checks the role and the partner before it creates the user, so that a request refused
+// for these leaves no user behind.
 func (o *Operator) addMember(w http.ResponseWriter, r *http.Request, t account.Token) error {
 	var b memberBody
 	if _, err := decode(w, r, &b); err != nil {

@@ -16,7 +16,7 @@ const (
 	refunds   = "/operator/v1/refunds"
 )
 
-// count asks the database for a number.
+// count returns a number from the database.
 func (h *harness) count(sql string) int64 {
 	h.Helper()
 	n, err := sqldb.One(h.Context(), h.DB, sqldb.Value[int64], sql)
@@ -26,8 +26,8 @@ func (h *harness) count(sql string) int64 {
 	return n
 }
 
-// TestSameRequestAtOnce is the payment provider at its worst: the same call many
-// times at once. It has one effect, and every success is answered alike.
+// TestSameRequestAtOnce is the payment provider at its worst: the same call many times
+// concurrently. It has one effect, and every success gets the same answer.
 func TestSameRequestAtOnce(t *testing.T) {
 	const times = 50
 	for _, test := range []struct {
@@ -65,8 +65,8 @@ func TestSameRequestAtOnce(t *testing.T) {
 	}
 }
 
-// checkAlike checks that the answers are all of the status and the same bytes.
-// Where requests run beside one another, some may be told to come again.
+// checkAlike checks that all answers have the status and the same bytes. Concurrent requests may be
+// told to retry.
 func checkAlike(t *testing.T, answers []answer, status int, keyed bool) {
 	t.Helper()
 	var first string
@@ -90,18 +90,17 @@ func checkAlike(t *testing.T, answers []answer, status int, keyed bool) {
 	}
 }
 
-// TestRepeatedRequest walks what a sender may do with a key or a number that it
-// has used before.
+// TestRepeatedRequest tests the cases of a key or a number that was used before.
 func TestRepeatedRequest(t *testing.T) {
 	key := "Idempotency-Key: k"
 	for _, test := range []struct {
 		name         string
 		first, again string // bodies
 		keys         [2]string
-		other        bool // the second request comes from another token
+		other        bool // the second request has another token
 		status       int
 		code         string
-		same         bool // the second answer is the first
+		same         bool // the second answer equals the first
 	}{
 		{name: "key, same body", first: `{"partner_id":1,"tier":1}`, again: `{"partner_id":1,"tier":1}`, keys: [2]string{key, key}, status: 201, same: true},
 		{name: "key, other body", first: `{"partner_id":1,"tier":1}`, again: `{"partner_id":1,"tier":2}`, keys: [2]string{key, key}, status: 422, code: "idempotency_key_reused"},
@@ -157,8 +156,8 @@ func TestKeyIsOfOnePath(t *testing.T) {
 	}
 }
 
-// TestRefusedRequestKeepsNoKey repeats a refused request when it has become
-// acceptable: a key remembers what was done and not what was refused.
+// TestRefusedRequestKeepsNoKey repeats a refused request after it has become valid: a key remembers
+// effects, not refusals.
 func TestRefusedRequestKeepsNoKey(t *testing.T) {
 	h := newHarness(t)
 	body := fmt.Sprintf(`{"partner_id":%d,"tier":9}`, h.partner)

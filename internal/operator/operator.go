@@ -1,10 +1,9 @@
-// Package operator is the HTTP API for the marketplace's own programs: the JSON API
-// under /operator/v1. It owns what goes over the wire there (openapi.yaml describes it)
-// and who may call what. Every rule about partners, people, licenses and money is in
-// the domain packages.
+// Package operator is the HTTP API for the marketplace's own programs: the JSON API under
+// /operator/v1. It owns the wire format, described in openapi.yaml, and the access of tokens. The
+// domain packages have all rules about partners, people, licenses and money.
 //
-// Each subject has its file: its wire form, the converting function, and the handlers,
-// which decode, call a domain package and answer.
+// Each subject has its file: its wire form, the converting function, and the handlers, which
+// decode, call a domain package and answer.
 package operator
 
 import (
@@ -13,17 +12,13 @@ import (
 	"strconv"
 
 	"claviger/internal/account"
+	"claviger/internal/answers"
 	"claviger/internal/audit"
 	"claviger/internal/bulk"
-	"claviger/internal/event"
-	"claviger/internal/export"
 	"claviger/internal/fault"
-	"claviger/internal/license"
 	"claviger/internal/outage"
-	"claviger/internal/partner"
 	"claviger/internal/payment"
 	"claviger/internal/profile"
-	"claviger/internal/replay"
 	"claviger/internal/support"
 	"claviger/internal/webhook"
 	"claviger/internal/wire"
@@ -31,46 +26,26 @@ import (
 
 // Operator serves the routes. All services must be set.
 type Operator struct {
-	Accounts *account.Book
-	Partners *partner.Registry
-	Profiles *profile.Book
-	Licenses *license.Registry
-	Events   *event.Log
+	answers.Common
+	Accounts *account.Store
+	Profiles *profile.Store
 	Webhooks *webhook.Outbox
-	Replays  *replay.Jobs
 	Audit    *audit.Log
-	Exports  *export.Exporter
-	Bulk     *bulk.Jobs
+	Bulk     *bulk.Store
 	Service  Service
-	Support  *support.Desk
+	Support  *support.Store
 	TestMail *outage.TestMailer
 
-	// Explain, LicenseEvents and LicenseResponses answer what partners read of their
-	// licenses under /v2, in the same form. They are that API's, which this package
-	// does not know.
-	Explain, LicenseEvents, LicenseResponses AboutLicense
+	// Payments are those of the payment provider, if any.
+	Payments *payment.Store
 
-	// PartnerRequests and PartnerStats answer, likewise, what a partner reads of its refused
-	// calls and its numbers.
-	PartnerRequests, PartnerStats AboutPartner
-
-	// Partner answers, likewise, what a partner reads of its deliveries and does to them.
-	Partner PartnerAnswers
-
-	// PublicURL is where buyers reach the service; the pages of a license are
-	// under it. It has no slash at its end.
-	PublicURL string
-
-	// Payments are those that the provider takes; it may take none.
-	Payments *payment.Book
-
-	// Limit bounds how often one token may call, Guard how often one address may
-	// present a wrong token. Nil: no bound.
+	// Limit bounds the calls of one token, Guard the wrong tokens from one address. Nil means no
+	// limit.
 	Limit *wire.Limiter
 	Guard *wire.Guard
 
-	// Batches is how many batches of orders are sold at once; each token has a share of
-	// them, and waits for it. Nil: no bound.
+	// Batches bounds the batches of orders that are sold at the same time. Each token has a share
+	// of them, and waits for it. Nil means no limit.
 	Batches *wire.Share
 
 	recent recentTokens
@@ -79,8 +54,7 @@ type Operator struct {
 // Handler serves the whole API.
 func (o *Operator) Handler() http.Handler { return wire.NewMux(o.Routes()...) }
 
-// Routes is the table of the API: the paths, their handlers, and the scope
-// that the caller's token must have.
+// Routes returns the table of the API: paths, handlers, and the scope that the token needs.
 func (o *Operator) Routes() []wire.Route {
 	auth := &wire.AuthRoutes[account.Token]{Authenticate: o.authenticate, Recall: o.recall, Name: name, Limit: o.Limit, Guard: o.Guard}
 	on := func(scope account.Scope, method, path string, h wire.Handler[account.Token]) wire.Route {
@@ -124,7 +98,7 @@ func (o *Operator) Routes() []wire.Route {
 
 		list("/licenses", o.searchLicenses),
 		on(account.Read, "GET", "/licenses/{key}", o.getLicense),
-		on(account.Read, "GET", "/licenses/{key}/explain", o.about(o.Explain)),
+		on(account.Read, "GET", "/licenses/{key}/explain", o.about(o.ExplainLicense)),
 		list("/licenses/{key}/events", o.about(o.LicenseEvents)),
 		list("/licenses/{key}/webhook-responses", o.about(o.LicenseResponses)),
 		on(account.Support, "POST", "/licenses/{key}/hold", o.hold),
@@ -142,20 +116,23 @@ func (o *Operator) Routes() []wire.Route {
 	}, o.saleRoutes(auth, on, list), o.sessionRoutes(on), o.contactRoutes(on), o.deliveryRoutes(on, list), o.exportRoutes(list), o.bulkRoutes(on, list), o.serviceRoutes(on, list), o.paymentRoutes(on), o.searchRoutes(on, list))
 }
 
-// may makes the check that a token has a scope.
+// may returns the check that a token has a scope.
 func may(scope account.Scope) func(account.Token) error {
 	return func(t account.Token) error {
 		if t.May(scope) {
 			return nil
 		}
-		return fault.New(fault.Forbidden, codeMissingScope, "This needs an operator token with the scope %s; %s does not have it.", scope, t.Name)
+		return fault.New(
+			fault.Forbidden, codeMissingScope,
+			"This needs an operator token with the scope %s; %s does not have it.", scope, t.Name,
+		)
 	}
 }
 
-// name is a token in the request line.
+// name returns the name of a token for the request log.
 func name(t account.Token) string { return "token:" + strconv.FormatInt(t.ID, 10) }
 
-// actor is a token as the audit names it.
+// actor returns a token as the audit names it.
 func actor(t account.Token) audit.Actor {
 	return audit.Actor{Kind: audit.ByToken, ID: t.ID, Name: t.Name}
 }

@@ -18,7 +18,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// outageJSON is an endpoint that fails, on the wire.
+// outageJSON is a failing endpoint on the wire.
 type outageJSON struct {
 	PartnerID    int64     `json:"partner_id"`
 	Partner      string    `json:"partner"`
@@ -31,8 +31,8 @@ type outageJSON struct {
 	LastError    string    `json:"last_error"`
 }
 
-// pageOf reads a list's query: its own parameters, cursor and limit. The link to the first
-// page has a page of 1.
+// pageOf reads a list's query: its own parameters, cursor and limit. The link to the first page has
+// page=1.
 func pageOf(r *http.Request, names ...string) (url.Values, paging.Page, error) {
 	q, err := wire.Query(r, append(names, "cursor", "page", "limit")...)
 	if err != nil {
@@ -45,7 +45,7 @@ func pageOf(r *http.Request, names ...string) (url.Values, paging.Page, error) {
 	return q, p, err
 }
 
-// listOutages lists the endpoints that fail, those that fail for longest first.
+// listOutages lists the failing endpoints, longest failure first.
 func (o *Operator) listOutages(w http.ResponseWriter, r *http.Request, _ account.Token) error {
 	q, p, err := pageOf(r, "state")
 	if err != nil {
@@ -66,7 +66,8 @@ func (o *Operator) listOutages(w http.ResponseWriter, r *http.Request, _ account
 		if list, err = history.FailingEndpoints(r.Context(), tx, which, after, int(p.Limit)+1); err != nil {
 			return err
 		}
-		if next = ""; int64(len(list)) > p.Limit {
+		next = ""
+		if int64(len(list)) > p.Limit {
 			list = list[:p.Limit]
 			next = list[p.Limit-1].Key().String()
 		}
@@ -86,7 +87,8 @@ func (o *Operator) listOutages(w http.ResponseWriter, r *http.Request, _ account
 	wire.CursorHeaders(w, r, p, next)
 	return wire.JSON(w, http.StatusOK, wire.ListOf(list, func(t history.Trouble) outageJSON {
 		out := outageJSON{
-			PartnerID: t.PartnerID, Partner: partners[t.PartnerID].Name, State: "failing", FailingSince: wire.Time(t.FailingSince), Waiting: t.Waiting, WaitingMore: t.More, LastError: t.LastError,
+			PartnerID: t.PartnerID, Partner: partners[t.PartnerID].Name, State: "failing",
+			FailingSince: wire.Time(t.FailingSince), Waiting: t.Waiting, WaitingMore: t.More, LastError: t.LastError,
 		}
 		if !t.ParkedAt.IsZero() {
 			out.State, out.ParkedAt, out.ProbeAt = "parked", mayTime(t.ParkedAt), mayTime(t.ProbeAt)
@@ -95,7 +97,7 @@ func (o *Operator) listOutages(w http.ResponseWriter, r *http.Request, _ account
 	}))
 }
 
-// tryEndpoint has an endpoint that fails tried at once. It counts as a check of URLs.
+// tryEndpoint makes the service retry a failing endpoint immediately. It counts as a URL check.
 func (o *Operator) tryEndpoint(w http.ResponseWriter, r *http.Request, t account.Token) error {
 	if err := noMembers(w, r); err != nil {
 		return err
@@ -118,7 +120,7 @@ func (o *Operator) tryEndpoint(w http.ResponseWriter, r *http.Request, t account
 	return wire.JSON(w, http.StatusOK, endpointOf(p, f, health))
 }
 
-// mailJSON is a mail that failed, on the wire, without what it says.
+// mailJSON is a failed email on the wire, without its text.
 type mailJSON struct {
 	ID        int64     `json:"id"`
 	State     string    `json:"state"`
@@ -133,7 +135,8 @@ type mailJSON struct {
 
 func mailOf(m mail.Failed) mailJSON {
 	out := mailJSON{
-		ID: m.ID, State: "waiting", To: m.To, Subject: m.Subject, Attempts: m.Attempts, NextAt: mayTime(m.DueAt), Error: m.Error, CanSend: m.Again, CreatedAt: wire.Time(m.CreatedAt),
+		ID: m.ID, State: "waiting", To: m.To, Subject: m.Subject, Attempts: m.Attempts,
+		NextAt: mayTime(m.DueAt), Error: m.Error, CanSend: m.Again, CreatedAt: wire.Time(m.CreatedAt),
 	}
 	if m.State != mail.Waiting {
 		out.State, out.NextAt = "given_up", mayTime(time.Time{})
@@ -144,7 +147,7 @@ func mailOf(m mail.Failed) mailJSON {
 	return out
 }
 
-// listMails lists the mails that failed.
+// listMails lists the failed emails.
 func (o *Operator) listMails(w http.ResponseWriter, r *http.Request, _ account.Token) error {
 	q, p, err := pageOf(r, "state")
 	if err != nil {
@@ -185,7 +188,7 @@ func (o *Operator) dismissMail(w http.ResponseWriter, r *http.Request, t account
 	return o.onMail(w, r, t, o.Service.Mail.Dismiss)
 }
 
-// onMail does an act on a mail that failed.
+// onMail acts on a failed email.
 func (o *Operator) onMail(w http.ResponseWriter, r *http.Request, t account.Token,
 	act func(ctx context.Context, db *sqldb.DB, by audit.Actor, id int64, now time.Time) error,
 ) error {

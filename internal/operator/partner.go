@@ -35,15 +35,15 @@ type partnerJSON struct {
 	UpdatedAt            wire.Time `json:"updated_at"`
 }
 
-// partnerOf shows a partner and its URLs as one thing, whose last change is that
-// of either.
+// partnerOf combines a partner and its URLs; updated_at is the later of the two changes.
 func partnerOf(p partner.Partner, f profile.Profile) partnerJSON {
 	updated := p.UpdatedAt
 	if f.UpdatedAt.After(updated) {
 		updated = f.UpdatedAt
 	}
 	return partnerJSON{
-		ID: p.ID, Name: p.Name, Brand: p.Brand, Strict: p.Strict, SingleKey: p.SingleKey, WebhookConcurrency: p.Webhooks, ClientID: p.ClientID,
+		ID: p.ID, Name: p.Name, Brand: p.Brand, Strict: p.Strict, SingleKey: p.SingleKey,
+		WebhookConcurrency: p.Webhooks, ClientID: p.ClientID,
 		WebhookURL: f.WebhookURL, WebhookURLValidated: !f.WebhookValidAt.IsZero(),
 		RedirectURL: f.RedirectURL, RedirectURLValidated: !f.RedirectValidAt.IsZero(),
 		InitiateLoginURI: f.InitiateLoginURI, IDTokenAlg: f.IDTokenAlg, ErrorMember: !f.NoErrorMember,
@@ -52,7 +52,7 @@ func partnerOf(p partner.Partner, f profile.Profile) partnerJSON {
 	}
 }
 
-// createdJSON is a partner with the secrets that are shown this once.
+// createdJSON is a partner with its secrets, which are shown only once.
 type createdJSON struct {
 	partnerJSON
 	ClientSecret  string `json:"client_secret"`
@@ -60,7 +60,7 @@ type createdJSON struct {
 	WebhookSecret string `json:"webhook_secret"`
 }
 
-// connectionBody is how a partner wants to be connected; what is not sent stays.
+// connectionBody is the connection of a partner; missing members stay unchanged.
 type connectionBody struct {
 	InitiateLoginURI *string `json:"initiate_login_uri"`
 	IDTokenAlg       *string `json:"id_token_alg"`
@@ -71,7 +71,7 @@ func (b connectionBody) connection() profile.Connection {
 	return profile.NewConnection(b.InitiateLoginURI, b.IDTokenAlg, b.ErrorMember)
 }
 
-// partnerBody is what creates a partner.
+// partnerBody creates a partner.
 type partnerBody struct {
 	Name        string `json:"name"`
 	Brand       string `json:"brand"`
@@ -85,18 +85,25 @@ type partnerBody struct {
 	connectionBody
 }
 
-// enrolment is the body as the domain takes it.
+// enrolment converts the body for the domain.
 func (b partnerBody) enrolment() (profile.Enrolment, error) {
 	externalID, err := text("external_id", b.ExternalID)
 	return profile.Enrolment{
-		Draft:    partner.Draft{Name: b.Name, Brand: b.Brand, Strict: b.Strict, SingleKey: b.SingleKey, Webhooks: b.Concurrency, ExternalID: externalID},
+		Draft: partner.Draft{
+			Name:       b.Name,
+			Brand:      b.Brand,
+			Strict:     b.Strict,
+			SingleKey:  b.SingleKey,
+			Webhooks:   b.Concurrency,
+			ExternalID: externalID,
+		},
 		URLs:     profile.URLs{Webhook: b.WebhookURL, Redirect: b.RedirectURL, Connection: b.connection()},
 		Validate: b.Validate,
 	}, err
 }
 
-// createPartner answers the secrets of the new partner this once. A repeat gets
-// the partner without them: what is stored to recognise it has no secret in it.
+// createPartner answers with the secrets of the new partner only once. A repeat gets the partner
+// without them, because the stored outcome contains no secret.
 func (o *Operator) createPartner(w http.ResponseWriter, r *http.Request, t account.Token) error {
 	var b partnerBody
 	raw, err := decode(w, r, &b)
@@ -121,10 +128,14 @@ func (o *Operator) createPartner(w http.ResponseWriter, r *http.Request, t accou
 		return wire.JSON(w, http.StatusOK, partnerOf(made.Partner, made.Profile))
 	}
 	c := made.Credentials
-	return wire.JSON(w, http.StatusCreated, createdJSON{partnerOf(made.Partner, made.Profile), c.ClientSecret, c.APIKey, c.WebhookSecret})
+	return wire.JSON(
+		w,
+		http.StatusCreated,
+		createdJSON{partnerOf(made.Partner, made.Profile), c.ClientSecret, c.APIKey, c.WebhookSecret},
+	)
 }
 
-// pauseBody says why a partner is paused.
+// pauseBody is the reason of a pause.
 type pauseBody struct {
 	Reason string `json:"reason"`
 }
@@ -159,7 +170,7 @@ func (o *Operator) deletePartner(w http.ResponseWriter, r *http.Request, t accou
 	return wire.NoContent(w)
 }
 
-// maxListed is how far the list counts what waits for each partner.
+// maxListed is the limit of the count of each partner's waiting events in the list.
 const maxListed = 1000
 
 func (o *Operator) listPartners(w http.ResponseWriter, r *http.Request, _ account.Token) error {
@@ -212,11 +223,10 @@ func (o *Operator) getPartner(w http.ResponseWriter, r *http.Request, _ account.
 	return wire.JSON(w, http.StatusOK, partnerDetailJSON{partnerOf(p, f), endpointOf(p, f, h)})
 }
 
-// AboutPartner answers what is known of a partner.
-type AboutPartner func(w http.ResponseWriter, r *http.Request, partnerID int64) error
-
-// aboutPartner makes a handler of what is known of the partner in the path.
-func (o *Operator) aboutPartner(answer AboutPartner) wire.Handler[account.Token] {
+// aboutPartner returns a handler for the partner in the path.
+func (o *Operator) aboutPartner(
+	answer func(w http.ResponseWriter, r *http.Request, partnerID int64) error,
+) wire.Handler[account.Token] {
 	return func(w http.ResponseWriter, r *http.Request, _ account.Token) error {
 		p, err := o.Partners.Get(r.Context(), pathID(r))
 		if err != nil {
@@ -226,7 +236,7 @@ func (o *Operator) aboutPartner(answer AboutPartner) wire.Handler[account.Token]
 	}
 }
 
-// partnerChange is what changes a partner; what is not sent stays.
+// partnerChange changes a partner; missing members stay unchanged.
 type partnerChange struct {
 	Name        *string `json:"name"`
 	Brand       *string `json:"brand"`
@@ -249,7 +259,14 @@ func (o *Operator) changePartner(w http.ResponseWriter, r *http.Request, t accou
 	if err != nil {
 		return err
 	}
-	change := partner.Change{Name: b.Name, Brand: b.Brand, Strict: b.Strict, SingleKey: b.SingleKey, Webhooks: b.Concurrency, Overlap: overlap}
+	change := partner.Change{
+		Name:      b.Name,
+		Brand:     b.Brand,
+		Strict:    b.Strict,
+		SingleKey: b.SingleKey,
+		Webhooks:  b.Concurrency,
+		Overlap:   overlap,
+	}
 	urls := profile.URLChange{Webhook: b.WebhookURL, Redirect: b.RedirectURL, Connection: b.connection()}
 	p, f, issued, err := o.Profiles.Amend(r.Context(), actor(t), pathID(r), change, urls, b.Validate)
 	if err != nil {
@@ -262,8 +279,8 @@ func (o *Operator) changePartner(w http.ResponseWriter, r *http.Request, t accou
 	return wire.JSON(w, http.StatusOK, answer)
 }
 
-// changedJSON is a partner, with the secrets that a change of single_key gave it,
-// which are shown this once.
+// changedJSON is a partner, with the new secrets after a change of single_key, which are shown only
+// once.
 type changedJSON struct {
 	partnerJSON
 	APIKey             string     `json:"api_key,omitempty"`
@@ -271,24 +288,26 @@ type changedJSON struct {
 	PreviousValidUntil *wire.Time `json:"previous_valid_until,omitempty"`
 }
 
-// defaultOverlap is how long secrets go on that a change of single_key replaces,
-// unless the change says otherwise: it must not break a partner who has not heard
-// of it yet.
+// defaultOverlap is the default time for which secrets still work after a change of single_key: it
+// must not break a partner who does not know of it yet.
 const defaultOverlap = 24 * time.Hour
 
-// overlap is how long replaced secrets are to go on.
+// overlap returns the time for which replaced secrets still work.
 func (b partnerChange) overlap() (time.Duration, error) {
 	switch {
 	case b.OverlapS == nil:
 		return defaultOverlap, nil
 	case b.SingleKey == nil:
-		return 0, fault.Field("overlap_s", "goes with single_key, whose change replaces secrets; to replace one alone, call rotate.")
+		return 0, fault.Field(
+			"overlap_s",
+			"goes with single_key, whose change replaces secrets; to replace one alone, call rotate.",
+		)
 	}
 	return seconds(*b.OverlapS), nil
 }
 
-// seconds is a number of seconds as an overlap. One too large for a duration is too
-// large for an overlap as well.
+// seconds converts seconds to an overlap. A number too large for a duration is also too large for
+// an overlap.
 func seconds(n int64) time.Duration {
 	return time.Duration(min(max(n, -1), int64(partner.MaxOverlap/time.Second)+1)) * time.Second
 }
@@ -299,7 +318,7 @@ type rotationBody struct {
 	OverlapS int64          `json:"overlap_s"`
 }
 
-// rotationJSON is a new secret on the wire, shown this once.
+// rotationJSON is a new secret on the wire, shown only once.
 type rotationJSON struct {
 	What               partner.Secret `json:"what"`
 	Secret             string         `json:"secret"`
@@ -319,7 +338,7 @@ func (o *Operator) rotate(w http.ResponseWriter, r *http.Request, t account.Toke
 	return wire.JSON(w, http.StatusOK, rotationJSON{done.What, done.Value, wire.Time(done.PreviousUntil)})
 }
 
-// switchBody names the secret whose overlap is to end.
+// switchBody names the secret with the overlap to end.
 type switchBody struct {
 	What partner.Secret `json:"what"`
 }

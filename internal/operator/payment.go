@@ -10,8 +10,10 @@ import (
 	"claviger/internal/wire"
 )
 
-// paymentRoutes is the part of the table about payments.
-func (o *Operator) paymentRoutes(on func(account.Scope, string, string, wire.Handler[account.Token]) wire.Route) []wire.Route {
+// paymentRoutes returns the routes of payments.
+func (o *Operator) paymentRoutes(
+	on func(account.Scope, string, string, wire.Handler[account.Token]) wire.Route,
+) []wire.Route {
 	return []wire.Route{
 		on(account.Read, "GET", "/payments/refunds/{id}", o.getPaymentRefund),
 		on(account.Read, "GET", "/payments/problems", o.listPaymentProblems),
@@ -22,7 +24,7 @@ func (o *Operator) paymentRoutes(on func(account.Scope, string, string, wire.Han
 	}
 }
 
-// paymentRefundJSON is money that goes back by the payment provider, on the wire.
+// paymentRefundJSON is a refund by the payment provider on the wire.
 type paymentRefundJSON struct {
 	ID         int64     `json:"id"`
 	PurchaseID int64     `json:"purchase_id"` // 0: the payment bought nothing
@@ -37,18 +39,24 @@ type paymentRefundJSON struct {
 
 func paymentRefundOf(f payment.Refund) paymentRefundJSON {
 	return paymentRefundJSON{
-		ID: f.ID, PurchaseID: f.PurchaseID, ProviderID: f.ProviderID, Amount: f.Amount, Currency: f.Currency, Status: f.Status.String(), Failure: f.Failure,
+		ID: f.ID, PurchaseID: f.PurchaseID, ProviderID: f.ProviderID, Amount: f.Amount, Currency: f.Currency,
+		Status: f.Status.String(), Failure: f.Failure,
 		CreatedAt: wire.Time(f.CreatedAt), UpdatedAt: wire.Time(f.UpdatedAt),
 	}
 }
 
-// askedJSON is what became of an order to refund what was paid by the provider.
+// askedJSON is the result of a refund order for payments by the provider.
 type askedJSON struct {
 	Asked wire.Envelope[paymentRefundJSON] `json:"payment_refunds"`
 }
 
-// askRefund asks the provider for what an order names, if it was paid there.
-func (o *Operator) askRefund(w http.ResponseWriter, r *http.Request, t account.Token, order license.RefundOrder) (done bool, err error) {
+// askRefund asks the provider for the refunds of an order, if it was paid there.
+func (o *Operator) askRefund(
+	w http.ResponseWriter,
+	r *http.Request,
+	t account.Token,
+	order license.RefundOrder,
+) (done bool, err error) {
 	name := cmp.Or(order.ExternalID, order.Idempotency.Scope+" "+order.Idempotency.Key)
 	list, here, err := o.Payments.AskRefunds(r.Context(), actor(t), order, name)
 	if err != nil || !here {
@@ -65,7 +73,7 @@ func (o *Operator) getPaymentRefund(w http.ResponseWriter, r *http.Request, _ ac
 	return wire.JSON(w, http.StatusOK, paymentRefundOf(f))
 }
 
-// problemJSON is something about a payment that needs a person, on the wire.
+// problemJSON is a payment that needs attention, on the wire.
 type problemJSON struct {
 	ID         int64     `json:"id"`
 	Kind       string    `json:"kind"`
@@ -81,7 +89,8 @@ type problemJSON struct {
 
 func problemOf(p payment.Problem) problemJSON {
 	return problemJSON{
-		ID: p.ID, Kind: string(p.Kind), PartnerID: p.PartnerID, ObjectID: p.ObjectID, IntentID: p.IntentID, Amount: p.Amount, Currency: p.Currency,
+		ID: p.ID, Kind: string(p.Kind), PartnerID: p.PartnerID, ObjectID: p.ObjectID, IntentID: p.IntentID,
+		Amount: p.Amount, Currency: p.Currency,
 		Refundable: p.Refundable(), CreatedAt: wire.Time(p.CreatedAt), DoneAt: mayTime(p.DoneAt),
 	}
 }
@@ -119,7 +128,7 @@ func (o *Operator) dismissProblem(w http.ResponseWriter, r *http.Request, t acco
 	return wire.JSON(w, http.StatusOK, problemOf(p))
 }
 
-// planRuleJSON is what a change of plan costs in the shop.
+// planRuleJSON is the price of a plan change in the shop.
 type planRuleJSON struct {
 	Rule string `json:"plan_change_price"`
 }

@@ -12,7 +12,7 @@ import (
 	"claviger/internal/payment/fakestripe"
 )
 
-// withStripe has the harness take payments at a fake Stripe.
+// withStripe connects the harness to a fake Stripe.
 func (h *harness) withStripe() *fakestripe.Server {
 	h.Helper()
 	stripe := &fakestripe.Server{Secret: "whsec_test", Now: func() int64 { return h.clock.Now().Unix() }}
@@ -23,7 +23,7 @@ func (h *harness) withStripe() *fakestripe.Server {
 	return stripe
 }
 
-// pay has somebody pay for a plan and returns the checkout.
+// pay pays for a plan and returns the checkout.
 func (h *harness) pay(stripe *fakestripe.Server, u account.User, amount int64) payment.Checkout {
 	h.Helper()
 	c, err := h.Payments.Begin(h.Context(), payment.Order{
@@ -37,8 +37,8 @@ func (h *harness) pay(stripe *fakestripe.Server, u account.User, amount int64) p
 	return c
 }
 
-// testPayments: what was paid by Stripe goes back by Stripe, unless it is only recorded, and
-// what bought nothing goes back at a word.
+// testPayments: refunds of Stripe payments go through Stripe, unless they are only recorded, and a
+// payment that bought nothing is refunded on request.
 func testPayments(t *testing.T, h *harness) {
 	stripe, ann := h.withStripe(), h.User("ann@example.com")
 	job := payment.NewJob(h.Payments)

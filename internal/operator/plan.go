@@ -22,6 +22,7 @@ type planJSON struct {
 	Features    []string  `json:"features"`
 	Recommended bool      `json:"recommended"`
 	Sort        int       `json:"sort"`
+	MaxPerBuyer int       `json:"max_per_buyer"` // -1: not set
 	CreatedAt   wire.Time `json:"created_at"`
 	UpdatedAt   wire.Time `json:"updated_at"`
 }
@@ -30,14 +31,15 @@ func planOf(partnerID int64, p partner.Plan) planJSON {
 	return planJSON{
 		PartnerID: partnerID, Tier: p.Tier, Name: p.Name, PriceCents: p.PriceCents, Currency: p.Currency,
 		CheckoutURL: p.CheckoutURL, ExternalRef: p.ExternalRef,
-		Description: p.Description, Features: append([]string{}, p.Features...), Recommended: p.Recommended, Sort: p.Sort,
-		CreatedAt: wire.Time(p.CreatedAt), UpdatedAt: wire.Time(p.UpdatedAt),
+		Description: p.Description, Features: append([]string{}, p.Features...), Recommended: p.Recommended,
+		Sort:        p.Sort,
+		MaxPerBuyer: p.MaxPerBuyer.Number(), CreatedAt: wire.Time(p.CreatedAt), UpdatedAt: wire.Time(p.UpdatedAt),
 	}
 }
 
-// planBody is a whole plan but for its tier, which is in the path. The texts stay as they
-// are where they are not sent: people write them, and a program that sets prices must not
-// erase them.
+// planBody is a whole plan without its tier, which is in the path. Missing texts and a missing
+// limit per buyer stay unchanged: people write them, and a program that sets prices must not erase
+// them.
 type planBody struct {
 	Name        string `json:"name"`
 	PriceCents  int64  `json:"price_cents"`
@@ -49,17 +51,32 @@ type planBody struct {
 	Features    *[]string `json:"features"`
 	Recommended *bool     `json:"recommended"`
 	Sort        *int      `json:"sort"`
+	MaxPerBuyer *int      `json:"max_per_buyer"`
 }
 
 func (b planBody) texts() partner.PlanTexts {
-	return partner.PlanTexts{Description: b.Description, Features: b.Features, Recommended: b.Recommended, Sort: b.Sort}
+	texts := partner.PlanTexts{
+		Description: b.Description,
+		Features:    b.Features,
+		Recommended: b.Recommended,
+		Sort:        b.Sort,
+	}
+	if b.MaxPerBuyer != nil {
+		texts.MaxPerBuyer = new(partner.BuyerLimitOf(*b.MaxPerBuyer))
+	}
+	return texts
 }
 
-// pathTier is the tier in the path. One that cannot be a tier has no plan.
+// pathTier returns the tier in the path. An invalid tier has no plan.
 func pathTier(r *http.Request) (int, error) {
 	tier, ok := wire.PathID(r, "tier")
 	if !ok || tier > partner.MaxTier {
-		return 0, fault.New(fault.Missing, partner.CodeUnknownPlan, "There is no plan of this tier; tiers are whole numbers from 1 to %d.", partner.MaxTier)
+		return 0, fault.New(
+			fault.Missing,
+			partner.CodeUnknownPlan,
+			"There is no plan of this tier; tiers are whole numbers from 1 to %d.",
+			partner.MaxTier,
+		)
 	}
 	return int(tier), nil
 }
@@ -95,7 +112,8 @@ func (o *Operator) putPlan(w http.ResponseWriter, r *http.Request, t account.Tok
 		return err
 	}
 	p, created, err := o.Partners.PutPlanWith(r.Context(), actor(t), pathID(r), partner.Plan{
-		Tier: tier, Name: b.Name, PriceCents: b.PriceCents, Currency: b.Currency, CheckoutURL: b.CheckoutURL, ExternalRef: b.ExternalRef,
+		Tier: tier, Name: b.Name, PriceCents: b.PriceCents, Currency: b.Currency, CheckoutURL: b.CheckoutURL,
+		ExternalRef: b.ExternalRef,
 	}, b.texts())
 	if err != nil {
 		return err
@@ -114,7 +132,7 @@ func (o *Operator) deletePlan(w http.ResponseWriter, r *http.Request, t account.
 	return wire.NoContent(w)
 }
 
-// createdOr is the status for something that was created, or else was there.
+// createdOr returns 201 if something was created, otherwise 200.
 func createdOr(created bool) int {
 	if created {
 		return http.StatusCreated

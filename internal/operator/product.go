@@ -10,7 +10,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// productJSON is what buyers read about a partner's application, on the wire.
+// productJSON is a partner's product texts on the wire.
 type productJSON struct {
 	PartnerID    int64   `json:"partner_id"`
 	Tagline      string  `json:"tagline"`
@@ -33,7 +33,7 @@ func (o *Operator) productOf(p partner.Product) productJSON {
 	return out
 }
 
-// productChange is what changes a product; what is not sent stays.
+// productChange changes a product; missing members stay unchanged.
 type productChange struct {
 	Tagline      *string `json:"tagline"`
 	Description  *string `json:"description"`
@@ -60,14 +60,25 @@ func (o *Operator) getProduct(w http.ResponseWriter, r *http.Request, _ account.
 
 func (o *Operator) changeProduct(w http.ResponseWriter, r *http.Request, t account.Token) error {
 	var b productChange
-	if _, err := (wire.Decoder{Limit: maxProductBody, JSONOnly: true, ReadOnly: productJSON{}}).Decode(w, r, &b); err != nil {
+	if _, err := (wire.Decoder{
+		Limit: maxProductBody, JSONOnly: true, ReadOnly: productJSON{},
+	}).Decode(w, r, &b); err != nil {
 		return err
 	}
-	change := partner.ProductChange{Tagline: b.Tagline, Description: b.Description, Website: b.Website, SupportEmail: b.SupportEmail, RefundTerms: b.RefundTerms}
+	change := partner.ProductChange{
+		Tagline:      b.Tagline,
+		Description:  b.Description,
+		Website:      b.Website,
+		SupportEmail: b.SupportEmail,
+		RefundTerms:  b.RefundTerms,
+	}
 	if b.Icon != nil {
 		icon, err := base64.StdEncoding.DecodeString(*b.Icon)
 		if err != nil {
-			return fault.Field("icon", "is not base64; send the bytes of a PNG, JPEG or WebP in base64 (RFC 4648, section 4).")
+			return fault.Field(
+				"icon",
+				"is not base64; send the bytes of a PNG, JPEG or WebP in base64 (RFC 4648, section 4).",
+			)
 		}
 		change.Icon = &icon
 	}

@@ -21,7 +21,7 @@ type refundJSON struct {
 	ReversedAt mayTime   `json:"reversed_at"`
 }
 
-// refundedJSON is a refund with the licenses it touched on the wire.
+// refundedJSON is a refund on the wire, with the licenses it changed.
 type refundedJSON struct {
 	Refund   refundJSON                 `json:"refund"`
 	Licenses wire.Envelope[licenseJSON] `json:"licenses"`
@@ -38,7 +38,7 @@ func refundOf(f license.Refund) refundJSON {
 	}
 }
 
-// refundBody is what records a refund.
+// refundBody records a refund.
 type refundBody struct {
 	LicenseKey         string `json:"license_key"`
 	PartnerID          int64  `json:"partner_id"`
@@ -46,10 +46,10 @@ type refundBody struct {
 	PurchaseExternalID string `json:"purchase_external_id"`
 	ExternalID         string `json:"external_id"`
 	Reason             string `json:"reason"`
-	RecordOnly         bool   `json:"record_only"` // the money went back another way
+	RecordOnly         bool   `json:"record_only"` // the money was returned another way
 }
 
-// order is the body as package license expects it.
+// order converts the body for package license.
 func (b refundBody) order() (license.RefundOrder, error) {
 	key, err1 := text("license_key", b.LicenseKey)
 	purchase, err2 := text("purchase_external_id", b.PurchaseExternalID)
@@ -59,20 +59,35 @@ func (b refundBody) order() (license.RefundOrder, error) {
 	switch {
 	case err != nil:
 	case b.PurchaseID != 0:
-		if err = number("purchase_id", b.PurchaseID, 1, math.MaxInt64); err == nil && (purchase != "" || b.PartnerID != 0) {
-			err = fault.Field("purchase_id", "says which purchase is refunded; leave partner_id and purchase_external_id out.")
+		if err = number("purchase_id", b.PurchaseID, 1, math.MaxInt64); err == nil &&
+			(purchase != "" || b.PartnerID != 0) {
+			err = fault.Field(
+				"purchase_id",
+				"says which purchase is refunded; leave partner_id and purchase_external_id out.",
+			)
 		}
 	case key == "" && purchase == "":
-		err = fault.Field("license_key", "is missing; say what is refunded by license_key, by purchase_id, or by partner_id and purchase_external_id.")
+		err = fault.Field(
+			"license_key",
+			"is missing; say what is refunded by license_key, by purchase_id, or by partner_id and "+
+				"purchase_external_id.",
+		)
 	case purchase != "" && b.PartnerID == 0:
-		err = fault.Field("partner_id", "is missing; an external id is a partner's own, so send partner_id with purchase_external_id.")
+		err = fault.Field(
+			"partner_id",
+			"is missing; an external id is a partner's own, so send partner_id with purchase_external_id.",
+		)
 	case purchase != "":
 		err = partnerID(b.PartnerID)
 	case b.PartnerID != 0:
-		err = fault.Field("purchase_external_id", "is missing; partner_id goes with it. To refund a whole license send license_key alone.")
+		err = fault.Field(
+			"purchase_external_id",
+			"is missing; partner_id goes with it. To refund a whole license send license_key alone.",
+		)
 	}
 	return license.RefundOrder{
-		LicenseKey: key, PartnerID: b.PartnerID, PurchaseID: b.PurchaseID, PurchaseExternalID: purchase, ExternalID: externalID, Reason: reason,
+		LicenseKey: key, PartnerID: b.PartnerID, PurchaseID: b.PurchaseID, PurchaseExternalID: purchase,
+		ExternalID: externalID, Reason: reason,
 	}, err
 }
 

@@ -9,7 +9,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// repeatable is a request with the body that every repeat of it must get.
+// repeatable is a request with the body that every repeat must get.
 type repeatable struct {
 	name, path, body, key string
 	table                 string // of the row with its external id, or ""
@@ -26,8 +26,7 @@ func (r repeatable) send(h *harness) answer {
 	return h.send(h.tokens[account.Admin], "POST", r.path, r.body, header...)
 }
 
-// repeatables makes one request of each kind, by its Idempotency-Key and by its
-// external id.
+// repeatables makes one request of each kind, with its Idempotency-Key and with its external id.
 func repeatables(h *harness) []*repeatable {
 	h.Helper()
 	var keys []string
@@ -48,7 +47,8 @@ func repeatables(h *harness) []*repeatable {
 	}
 	for _, r := range list {
 		first := r.send(h)
-		if r.want = first.Body; r.status != first.Status { // the secrets of a partner are shown once
+		r.want = first.Body
+		if r.status != first.Status { // the secrets of a partner are shown once
 			r.want = r.send(h).Body
 		}
 		if first.Status > 201 || r.want == "" {
@@ -70,8 +70,7 @@ func repeatables(h *harness) []*repeatable {
 	return list
 }
 
-// checkRepeats repeats the requests: each is answered with the same bytes as before,
-// and nothing is changed.
+// checkRepeats repeats the requests: each gets the same bytes as before, and nothing changes.
 func checkRepeats(h *harness, list []*repeatable) {
 	h.Helper()
 	before := h.counts()
@@ -85,8 +84,8 @@ func checkRepeats(h *harness, list []*repeatable) {
 	}
 }
 
-// TestRepeatsGetTheFirstAnswer repeats requests of every kind after all that they
-// made was changed.
+// TestRepeatsGetTheFirstAnswer repeats requests of every kind after everything they created was
+// changed.
 func TestRepeatsGetTheFirstAnswer(t *testing.T) {
 	h := newHarness(t)
 	list := repeatables(h)
@@ -98,12 +97,12 @@ func TestRepeatsGetTheFirstAnswer(t *testing.T) {
 	}
 }
 
-// TestRepeatsAfterTheUpgrade repeats requests that were stored by the version before
-// the store of outcomes, which stored answers.
+// TestRepeatsAfterTheUpgrade repeats requests that were stored by an earlier version, which stored
+// answers and not outcomes.
 func TestRepeatsAfterTheUpgrade(t *testing.T) {
 	h := newHarness(t)
 	list := repeatables(h)
-	// Orders whose answer was not stored: what they made is shown as it is now.
+	// Orders without a stored answer: the answer shows the current state.
 	changed, refunded := h.buy("order-8"), h.buy("order-9")
 	for _, r := range []repeatable{
 		{name: "plan change without an answer", path: "/operator/v1/licenses/" + changed + "/plan", body: `{"tier":2,"external_id":"unread"}`, status: 200},
@@ -134,8 +133,7 @@ func allOutcomes(h *harness) []string {
 	return list
 }
 
-// storeAnswers takes the database back to where it was before the migration: it has
-// the answers and no outcomes.
+// storeAnswers restores the database from before the migration, with answers and no outcomes.
 func storeAnswers(tx *sqldb.Tx, h *harness, list []*repeatable) error {
 	run := func(sql string, args ...any) error {
 		_, err := tx.Exec(h.Context(), sql, args...)
@@ -172,7 +170,7 @@ func storeAnswers(tx *sqldb.Tx, h *harness, list []*repeatable) error {
 			sql, id = `UPDATE `+r.table+` SET answer = $1 WHERE external_id = $2`, "x"
 		}
 		if r.name == "purchase, external id" || strings.HasSuffix(r.name, "without an answer") {
-			continue // a purchase is answered from its own row, then as now
+			continue // a purchase is still answered from its own row
 		}
 		if r.table == "purchases" {
 			sql += ` AND kind = 2`

@@ -12,9 +12,11 @@ import (
 	"claviger/internal/wire"
 )
 
-// saleRoutes is the part of the table about purchases.
-func (o *Operator) saleRoutes(auth *wire.AuthRoutes[account.Token],
-	on func(account.Scope, string, string, wire.Handler[account.Token]) wire.Route, list func(string, wire.Handler[account.Token]) wire.Route,
+// saleRoutes returns the routes of purchases.
+func (o *Operator) saleRoutes(
+	auth *wire.AuthRoutes[account.Token],
+	on func(account.Scope, string, string, wire.Handler[account.Token]) wire.Route,
+	list func(string, wire.Handler[account.Token]) wire.Route,
 ) []wire.Route {
 	return []wire.Route{
 		auth.RouteRecalling("POST", "/operator/v1/purchases", o.purchase, may(account.Sell)),
@@ -42,7 +44,11 @@ type purchaseJSON struct {
 func purchaseOf(s license.Sale) purchaseJSON {
 	return purchaseJSON{
 		ID: s.ID, PartnerID: s.PartnerID, Kind: s.Kind.String(), Tier: s.Tier, Quantity: s.Quantity,
-		AmountCents: money.Units(s.AmountCents, s.Currency, s.Hundredths), Currency: s.Currency, ExternalID: s.ExternalID, UserID: s.UserID,
+		AmountCents: money.Units(
+			s.AmountCents,
+			s.Currency,
+			s.Hundredths,
+		), Currency: s.Currency, ExternalID: s.ExternalID, UserID: s.UserID,
 		CreatedAt: wire.Time(s.CreatedAt), SoldAt: mayTime(s.SoldAt),
 	}
 }
@@ -57,7 +63,7 @@ func (o *Operator) saleOf(s license.Sale) saleJSON {
 	return saleJSON{Purchase: purchaseOf(s), Licenses: wire.ListOf(s.Licenses, o.licenseOf)}
 }
 
-// purchaseBody is what records a purchase.
+// purchaseBody records a purchase.
 type purchaseBody struct {
 	PartnerID   int64       `json:"partner_id"`
 	Tier        int64       `json:"tier"`
@@ -68,7 +74,7 @@ type purchaseBody struct {
 	ExternalID  string      `json:"external_id"`
 }
 
-// order is the body as package license expects it.
+// order converts the body for package license.
 func (b purchaseBody) order() (license.Purchase, error) {
 	quantity := int64(1)
 	if b.Quantity != nil {
@@ -130,7 +136,11 @@ func (o *Operator) listPurchases(w http.ResponseWriter, r *http.Request, _ accou
 	if err != nil {
 		return err
 	}
-	list, more, err := o.Licenses.Purchases(r.Context(), license.SaleFilter{PartnerID: partnerID, ExternalID: q.Get("external_id")}, p)
+	list, more, err := o.Licenses.Purchases(
+		r.Context(),
+		license.SaleFilter{PartnerID: partnerID, ExternalID: q.Get("external_id")},
+		p,
+	)
 	if err != nil {
 		return err
 	}
@@ -138,7 +148,7 @@ func (o *Operator) listPurchases(w http.ResponseWriter, r *http.Request, _ accou
 	return wire.JSON(w, http.StatusOK, wire.ListOf(list, purchaseOf))
 }
 
-// planChangeBody is what records a plan change.
+// planChangeBody records a plan change.
 type planChangeBody struct {
 	Tier        int64  `json:"tier"`
 	AmountCents int64  `json:"amount_cents"`
@@ -146,14 +156,19 @@ type planChangeBody struct {
 	ExternalID  string `json:"external_id"`
 }
 
-// order is the body as package license expects it.
+// order converts the body for package license.
 func (b planChangeBody) order() (license.PlanChange, error) {
 	externalID, err := text("external_id", b.ExternalID)
 	err = cmp.Or(err,
 		number("tier", b.Tier, 1, partner.MaxTier),
 		number("amount_cents", b.AmountCents, 0, maxAmount),
 		currency(b.Currency))
-	return license.PlanChange{Tier: int(b.Tier), AmountCents: b.AmountCents, Currency: b.Currency, ExternalID: externalID}, err
+	return license.PlanChange{
+		Tier:        int(b.Tier),
+		AmountCents: b.AmountCents,
+		Currency:    b.Currency,
+		ExternalID:  externalID,
+	}, err
 }
 
 func (o *Operator) changePlan(w http.ResponseWriter, r *http.Request, t account.Token) error {

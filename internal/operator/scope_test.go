@@ -12,9 +12,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// scopes says for each route which tokens may call it, but for admin, which may
-// call everything. It is written out, and not taken from the routes, because it
-// is the promise that the routes must keep.
+// scopes lists the tokens that may call each route, except admin, which may call everything. It is
+// written out and not derived from the routes, because it is the promise that the routes must keep.
 const scopes = `
 GET    /operator/v1/partners                     read sell support
 POST   /operator/v1/partners
@@ -126,7 +125,7 @@ POST   /operator/v1/keys/{kid}/revoke
 GET    /operator/v1/settings                     read sell support
 `
 
-// needed is the scope that a refusal must name.
+// needed returns the scope that a refusal must name.
 func needed(may []string) string {
 	switch {
 	case len(may) == 0:
@@ -137,8 +136,8 @@ func needed(may []string) string {
 	return may[0]
 }
 
-// TestScopes calls every route with a token of every scope. What the route then
-// makes of an id that does not exist is not the matter here.
+// TestScopes calls every route with a token of every scope. The handling of missing ids is not
+// tested here.
 func TestScopes(t *testing.T) {
 	h := newHarness(t)
 	before := h.counts()
@@ -190,7 +189,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestDeadTokens calls with tokens that were good once, or never.
+// TestDeadTokens calls with expired, revoked and invalid tokens.
 func TestDeadTokens(t *testing.T) {
 	h := newHarness(t)
 	_, expiring, err := h.operator.Accounts.AddToken(t.Context(), tester, "expiring", []account.Scope{account.Read}, h.clock.Now().Add(time.Hour), "")
@@ -235,8 +234,8 @@ func TestDeadTokens(t *testing.T) {
 	}
 }
 
-// TestRevokedTokenSellsNothing: a token that just sold is refused as soon as it is revoked,
-// or ends, whatever it sends, as one that this node never saw.
+// TestRevokedTokenSellsNothing: a token that just sold is refused for every request as soon as it
+// is revoked or ends, like one that this node never saw.
 func TestRevokedTokenSellsNothing(t *testing.T) {
 	h := newHarness(t)
 	order := `{"partner_id":1,"tier":1,"external_id":"first"}`
@@ -250,7 +249,7 @@ func TestRevokedTokenSellsNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 2 { // it is looked up, then recalled
+			for range 2 { // looked up, then recalled
 				if a := h.send(secret, "POST", purchases, order); a.Status != 201 {
 					t.Fatalf("answered %d %s", a.Status, a.Body)
 				}
@@ -265,7 +264,7 @@ func TestRevokedTokenSellsNothing(t *testing.T) {
 			}
 			before := h.counts()
 			release := func() {}
-			for range 2 { // it is recalled, then looked up, and does not wait for a sale
+			for range 2 { // recalled, then looked up; does not wait for a sale
 				a := h.sendBy(http.DefaultClient, secret, "POST", purchases+c.query, c.body)
 				if a.Status != 401 || a.Code() != "invalid_token" || a.Header.Get("WWW-Authenticate") != "Bearer" {
 					t.Errorf("%s: answered %d %s", name, a.Status, a.Body)

@@ -15,9 +15,10 @@ import (
 	"claviger/internal/wire"
 )
 
-// searchRoutes is the part of the table about looking things up.
+// searchRoutes returns the routes of searches.
 func (o *Operator) searchRoutes(
-	on func(account.Scope, string, string, wire.Handler[account.Token]) wire.Route, list func(string, wire.Handler[account.Token]) wire.Route,
+	on func(account.Scope, string, string, wire.Handler[account.Token]) wire.Route,
+	list func(string, wire.Handler[account.Token]) wire.Route,
 ) []wire.Route {
 	return []wire.Route{
 		list("/search", o.searchAll),
@@ -32,7 +33,7 @@ func (o *Operator) searchRoutes(
 	}
 }
 
-// foundJSON is what a text names on the wire.
+// foundJSON is the result of a search on the wire.
 type foundJSON struct {
 	Text      string                             `json:"q"`
 	As        []string                           `json:"looked_for"`
@@ -44,7 +45,7 @@ type foundJSON struct {
 	More      bool                               `json:"more"`
 }
 
-// foundPartnerJSON is a partner that was found, in short.
+// foundPartnerJSON is a found partner, in short.
 type foundPartnerJSON struct {
 	ID         int64  `json:"id"`
 	Name       string `json:"name"`
@@ -61,7 +62,8 @@ func (o *Operator) searchAll(w http.ResponseWriter, r *http.Request, _ account.T
 		return err
 	}
 	answer := foundJSON{
-		Text: f.Text, As: f.As, More: f.More, Licenses: wire.ListOf(f.Licenses, o.operatorLicenseOf), Users: wire.ListOf(f.People, userOf),
+		Text: f.Text, As: f.As, More: f.More, Licenses: wire.ListOf(f.Licenses, o.operatorLicenseOf),
+		Users:     wire.ListOf(f.People, userOf),
 		Purchases: wire.ListOf(f.Purchases, purchaseOf), Refunds: wire.ListOf(f.Refunds, refundOf),
 	}
 	partners := make([]foundPartnerJSON, len(f.Partners))
@@ -72,7 +74,7 @@ func (o *Operator) searchAll(w http.ResponseWriter, r *http.Request, _ account.T
 	return wire.JSON(w, http.StatusOK, answer)
 }
 
-// cursor reads the limit and the cursor of a list that goes by numbers.
+// cursor reads the limit and the cursor of a list that is ordered by number.
 func cursor(q url.Values) (p paging.Page, before int64, err error) {
 	if p, err = paging.Parse(q); err != nil {
 		return p, 0, err
@@ -84,7 +86,7 @@ func cursor(q url.Values) (p paging.Page, before int64, err error) {
 	return p, before, err
 }
 
-// cursorAnswer sets the headers of a page whose next one begins at a number.
+// cursorAnswer sets the headers of a page; next is the start of the next one.
 func cursorAnswer(w http.ResponseWriter, r *http.Request, p paging.Page, next int64, searchedTo time.Time) {
 	at := ""
 	if next > 0 {
@@ -103,14 +105,17 @@ func timesOf(q url.Values) (from, to time.Time, err error) {
 			continue
 		}
 		if *at, err = wire.ParseTime(q.Get(name)); err != nil {
-			return from, to, fault.Parameter(name, "must be an RFC 3339 time such as 2026-11-15T09:30:00Z; the plus sign of an offset is written %%2B.")
+			return from, to, fault.Parameter(
+				name,
+				"must be an RFC 3339 time such as 2026-11-15T09:30:00Z; the plus sign of an offset is written %%2B.",
+			)
 		}
 	}
 	return from, to, nil
 }
 
-// personID is the id of the user with the address of the query, 0 if none is named;
-// nobody says that no user has it.
+// personID returns the id of the user with the email address of the query, 0 if there is none in
+// it; nobody reports that no user has it.
 func (o *Operator) personID(r *http.Request, q url.Values) (id int64, nobody bool, err error) {
 	if q.Get("email") == "" {
 		return 0, false, nil
@@ -200,7 +205,7 @@ type timelineJSON struct {
 	Text    string                           `json:"text"`
 }
 
-// timelineEntryJSON is one thing that happened on the wire; an id is 0 where there is none.
+// timelineEntryJSON is one entry of a timeline on the wire; missing ids are 0.
 type timelineEntryJSON struct {
 	At         wire.Time `json:"at"`
 	Kind       string    `json:"kind"`
@@ -214,7 +219,10 @@ type timelineEntryJSON struct {
 }
 
 func timelineEntryOf(e support.Entry) timelineEntryJSON {
-	return timelineEntryJSON{wire.Time(e.At), string(e.Kind), e.Title, e.Text, e.By, e.Failed, e.EventID, e.AttemptID, e.PurchaseID}
+	return timelineEntryJSON{
+		wire.Time(e.At), string(e.Kind), e.Title, e.Text, e.By, e.Failed, e.EventID, e.AttemptID,
+		e.PurchaseID,
+	}
 }
 
 func (o *Operator) timeline(w http.ResponseWriter, r *http.Request, _ account.Token) error {
@@ -223,7 +231,8 @@ func (o *Operator) timeline(w http.ResponseWriter, r *http.Request, _ account.To
 		return err
 	}
 	return wire.JSON(w, http.StatusOK, timelineJSON{
-		License: o.operatorLicenseOf(c.License.License), Explain: c.Explain, Server: c.Server, Entries: wire.ListOf(c.Entries, timelineEntryOf),
-		More: c.More, Text: c.Text(),
+		License: o.operatorLicenseOf(c.License.License), Explain: c.Explain, Server: c.Server,
+		Entries: wire.ListOf(c.Entries, timelineEntryOf),
+		More:    c.More, Text: c.Text(),
 	})
 }

@@ -15,26 +15,27 @@ import (
 	"claviger/internal/wire"
 )
 
-// Service is what this API tells of the service itself.
+// Service has the data of the service itself.
 type Service struct {
 	DB       *sqldb.DB
-	Today    *today.Book
+	Today    *today.Store
 	Mail     *mail.Outbox
 	Keys     *oauth.Keys
-	Stats    *stats.Book
+	Stats    *stats.Store
 	Settings []Setting // in force
 }
 
-// Setting is a setting as it is in force: what may be shown of it, and where it came from.
+// Setting is a setting in force: its displayable value and its source.
 type Setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 	From  string `json:"from"`
 }
 
-// serviceRoutes is the part of the table about the service itself.
+// serviceRoutes returns the routes about the service itself.
 func (o *Operator) serviceRoutes(
-	on func(account.Scope, string, string, wire.Handler[account.Token]) wire.Route, list func(string, wire.Handler[account.Token]) wire.Route,
+	on func(account.Scope, string, string, wire.Handler[account.Token]) wire.Route,
+	list func(string, wire.Handler[account.Token]) wire.Route,
 ) []wire.Route {
 	return []wire.Route{
 		on(account.Read, "GET", "/today", o.today),
@@ -53,13 +54,13 @@ func (o *Operator) serviceRoutes(
 	}
 }
 
-// todayJSON is what needs a person, on the wire.
+// todayJSON is the items that need attention, on the wire.
 type todayJSON struct {
 	At     wire.Time   `json:"at"`
 	Groups []groupJSON `json:"groups"`
 }
 
-// groupJSON is what needs a person of one kind.
+// groupJSON is the items of one kind.
 type groupJSON struct {
 	Kind  string     `json:"kind"`
 	Items []itemJSON `json:"items"`
@@ -67,7 +68,7 @@ type groupJSON struct {
 	More  bool       `json:"more"`
 }
 
-// itemJSON is one thing that needs a person.
+// itemJSON is one item that needs attention.
 type itemJSON struct {
 	PartnerID int64   `json:"partner_id"`
 	Partner   string  `json:"partner"`
@@ -89,7 +90,8 @@ func (o *Operator) today(w http.ResponseWriter, r *http.Request, _ account.Token
 		group := groupJSON{Kind: string(g.Kind), Rest: g.Rest, More: g.More}
 		for _, i := range g.Items {
 			group.Items = append(group.Items, itemJSON{
-				PartnerID: i.PartnerID, Partner: i.Partner, Subject: i.Subject, Since: mayTime(i.Since), Until: mayTime(i.Until), Count: i.Count, CountMore: i.More, Text: i.Text,
+				PartnerID: i.PartnerID, Partner: i.Partner, Subject: i.Subject, Since: mayTime(i.Since),
+				Until: mayTime(i.Until), Count: i.Count, CountMore: i.More, Text: i.Text,
 			})
 		}
 		out.Groups = append(out.Groups, group)
@@ -125,7 +127,8 @@ func (o *Operator) listJobs(w http.ResponseWriter, r *http.Request, _ account.To
 			state = "late"
 		}
 		return jobJSON{
-			Name: run.Job, Node: run.Node, State: state, BeganAt: wire.Time(run.BeganAt), TookMs: run.Took.Milliseconds(), NextAt: mayTime(run.NextAt),
+			Name: run.Job, Node: run.Node, State: state, BeganAt: wire.Time(run.BeganAt),
+			TookMs: run.Took.Milliseconds(), NextAt: mayTime(run.NextAt),
 			SucceededAt: mayTime(run.SucceededAt), FailedSince: mayTime(run.FailedSince), Error: run.Error,
 		}
 	}))
@@ -143,7 +146,14 @@ type tokenJSON struct {
 }
 
 func tokenOf(t account.Token) tokenJSON {
-	out := tokenJSON{ID: t.ID, Name: t.Name, CreatedAt: wire.Time(t.CreatedAt), ExpiresAt: mayTime(t.ExpiresAt), RevokedAt: mayTime(t.RevokedAt), LastUsedAt: mayTime(t.LastUsed)}
+	out := tokenJSON{
+		ID:         t.ID,
+		Name:       t.Name,
+		CreatedAt:  wire.Time(t.CreatedAt),
+		ExpiresAt:  mayTime(t.ExpiresAt),
+		RevokedAt:  mayTime(t.RevokedAt),
+		LastUsedAt: mayTime(t.LastUsed),
+	}
 	for _, s := range t.Scopes {
 		out.Scopes = append(out.Scopes, string(s))
 	}
@@ -169,7 +179,7 @@ func (o *Operator) revokeToken(w http.ResponseWriter, r *http.Request, t account
 	return wire.JSON(w, http.StatusOK, tokenOf(revoked))
 }
 
-// keyJSON is a key that signs identity tokens, on the wire, without the key itself.
+// keyJSON is a signing key of identity tokens on the wire, without the key itself.
 type keyJSON struct {
 	ID          string    `json:"id"`
 	Alg         string    `json:"alg"`
@@ -182,7 +192,8 @@ type keyJSON struct {
 
 func keyOf(k oauth.Key) keyJSON {
 	return keyJSON{
-		ID: k.ID, Alg: string(k.Alg), State: string(k.State), CreatedAt: wire.Time(k.CreatedAt), ActivatesAt: mayTime(k.ActivatesAt),
+		ID: k.ID, Alg: string(k.Alg), State: string(k.State), CreatedAt: wire.Time(k.CreatedAt),
+		ActivatesAt: mayTime(k.ActivatesAt),
 		ServedUntil: mayTime(k.ServedUntil), EndsAt: mayTime(k.EndsAt()),
 	}
 }
@@ -195,7 +206,7 @@ func (o *Operator) listKeys(w http.ResponseWriter, r *http.Request, _ account.To
 	return wire.JSON(w, http.StatusOK, wire.ListOf(list, keyOf))
 }
 
-// rotateBody is which keys are rotated, and whether at once.
+// rotateBody names the keys to rotate; the rotation may be immediate.
 type rotateBody struct {
 	Alg string `json:"alg"`
 	Now bool   `json:"now"`
@@ -231,7 +242,7 @@ func (o *Operator) listSettings(w http.ResponseWriter, _ *http.Request, _ accoun
 	return wire.JSON(w, http.StatusOK, wire.ListOf(o.Service.Settings, func(s Setting) Setting { return s }))
 }
 
-// numberOf reads a cursor that is an id; "" is 0.
+// numberOf parses a cursor that is an id; "" is 0.
 func numberOf(cursor string) (int64, error) {
 	if cursor == "" {
 		return 0, nil
@@ -244,5 +255,9 @@ func numberOf(cursor string) (int64, error) {
 }
 
 func badCursor() error {
-	return fault.Parameter("cursor", "is not a cursor of this list. Follow the next link of a page unchanged, or leave cursor out to begin with the first page.")
+	return fault.Parameter(
+		"cursor",
+		"is not a cursor of this list. Follow the next link of a page unchanged, or leave cursor out to begin with "+
+			"the first page.",
+	)
 }

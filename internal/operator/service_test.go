@@ -9,8 +9,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// testMails sends mails again and dismisses them; no conversation has a sender that gives
-// one up.
+// testMails resends and dismisses emails; conversations have no sender that gives one up.
 func testMails(t *testing.T, h *harness) {
 	h.Must(h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
 		for _, m := range []mail.Message{

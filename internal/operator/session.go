@@ -20,8 +20,10 @@ func sessionOf(s account.SignedSession) sessionJSON {
 	return sessionJSON{s.ID, s.Browser, s.Client, wire.Time(s.BegunAt), wire.Time(s.SeenAt)}
 }
 
-// sessionRoutes is the part of the table about where users are signed in.
-func (o *Operator) sessionRoutes(on func(account.Scope, string, string, wire.Handler[account.Token]) wire.Route) []wire.Route {
+// sessionRoutes returns the routes of users' sessions.
+func (o *Operator) sessionRoutes(
+	on func(account.Scope, string, string, wire.Handler[account.Token]) wire.Route,
+) []wire.Route {
 	return []wire.Route{
 		on(account.Support, "GET", "/users/{id}/sessions", o.listSessions),
 		on(account.Support, "DELETE", "/users/{id}/sessions", o.endSessions),
@@ -29,12 +31,9 @@ func (o *Operator) sessionRoutes(on func(account.Scope, string, string, wire.Han
 	}
 }
 
-// ofSessions begins what a refusal of a token without the scope admin says.
-const ofSessions = "To see or end the sessions of"
-
-// listSessions answers all that Book.SessionsOf returns, which is bounded.
+// listSessions answers with the whole result of Store.SessionsOf, which is bounded.
 func (o *Operator) listSessions(w http.ResponseWriter, r *http.Request, t account.Token) error {
-	u, err := o.served(r, t, ofSessions)
+	u, err := o.served(r, t)
 	if err != nil {
 		return err
 	}
@@ -46,7 +45,7 @@ func (o *Operator) listSessions(w http.ResponseWriter, r *http.Request, t accoun
 }
 
 func (o *Operator) endSessions(w http.ResponseWriter, r *http.Request, t account.Token) error {
-	u, err := o.served(r, t, ofSessions)
+	u, err := o.served(r, t)
 	if err != nil {
 		return err
 	}
@@ -57,7 +56,7 @@ func (o *Operator) endSessions(w http.ResponseWriter, r *http.Request, t account
 }
 
 func (o *Operator) endSession(w http.ResponseWriter, r *http.Request, t account.Token) error {
-	u, err := o.served(r, t, ofSessions)
+	u, err := o.served(r, t)
 	if err != nil {
 		return err
 	}

@@ -6,10 +6,11 @@ import (
 	"testing"
 
 	"claviger/internal/account"
+	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 )
 
-// sessions are the ids of the sessions that the API lists for a user.
+// sessions returns the ids of the sessions that the API lists for a user.
 func (h *harness) sessions(u account.User) string {
 	h.Helper()
 	a := h.must(200, "GET", fmt.Sprintf("/operator/v1/users/%d/sessions", u.ID), "")
@@ -29,8 +30,8 @@ func (h *harness) sessions(u account.User) string {
 	return strings.Join(ids, " ")
 }
 
-// TestSessions: support lists and ends the sessions of a buyer, one or all; no id of
-// somebody else's session serves.
+// TestSessions: support lists and ends the sessions of a buyer, one or all; ids of other people's
+// sessions are refused.
 func TestSessions(t *testing.T) {
 	h := newHarness(t)
 	ann, bob := h.User("ann@example.com"), h.User("bob@example.com")
@@ -59,7 +60,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// wantSessionsForAdmin checks that the sessions of a user take the scope admin.
+// wantSessionsForAdmin checks that the sessions of a user need the scope admin.
 func (h *harness) wantSessionsForAdmin(u account.User, code string) {
 	h.Helper()
 	path := fmt.Sprintf("/operator/v1/users/%d/sessions", u.ID)
@@ -73,7 +74,7 @@ func (h *harness) wantSessionsForAdmin(u account.User, code string) {
 	}
 }
 
-// TestLinkOfAnOperator: whoever may only support people cannot become an operator.
+// TestLinkOfAnOperator: no token makes a sign-in link for an operator.
 func TestLinkOfAnOperator(t *testing.T) {
 	h := newHarness(t)
 	u, _, err := h.operator.Accounts.Create(t.Context(), tester, account.Person{Email: "boss@example.com"})
@@ -87,17 +88,16 @@ func TestLinkOfAnOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := fmt.Sprintf("/operator/v1/users/%d/session", u.ID)
-	if a := h.send(h.tokens[account.Support], "POST", path, ""); a.Status != 403 || a.Code() != "operator_account" {
-		t.Errorf("support: %d %s", a.Status, a.Body)
+	for _, scope := range []account.Scope{account.Support, account.Admin} {
+		if a := h.send(h.tokens[scope], "POST", path, ""); a.Status != 403 || a.Code() != "operator_account" {
+			t.Errorf("%s: %d %s", scope, a.Status, a.Body)
+		}
 	}
-	if a := h.send(h.tokens[account.Admin], "POST", path, ""); a.Status != 201 {
-		t.Errorf("admin: %d %s", a.Status, a.Body)
-	}
-	h.wantSessionsForAdmin(u, "operator_account")
+	h.wantSessionsForAdmin(h.User(u.Email), "operator_account")
 }
 
-// TestLinkForMember: whoever can sign in as a member of a partner can do what the member
-// can, so a link for one takes the scope admin.
+// TestLinkForMember: no token makes a sign-in link for a member of a partner, nor for someone
+// invited to a team.
 func TestLinkForMember(t *testing.T) {
 	h := newHarness(t)
 	member := h.must(201, "POST", "/operator/v1/users", `{"email":"mem@example.com"}`)
@@ -112,14 +112,28 @@ func TestLinkForMember(t *testing.T) {
 	link := func(scope account.Scope, id int64) answer {
 		return h.send(h.tokens[scope], "POST", fmt.Sprintf("/operator/v1/users/%d/session", id), "")
 	}
-	if a := link(account.Support, m.ID); a.Status != 403 || a.Code() != "member_account" {
-		t.Errorf("support, a member: %d %s", a.Status, a.Body)
+	for _, scope := range []account.Scope{account.Support, account.Admin} {
+		if a := link(scope, m.ID); a.Status != 403 || a.Code() != "member_account" {
+			t.Errorf("%s, a member: %d %s", scope, a.Status, a.Body)
+		}
+		if a := link(scope, b.ID); a.Status != 201 {
+			t.Errorf("%s, a buyer: %d %s", scope, a.Status, a.Body)
+		}
+	}
+	invited, err := h.Inviter.Invite(t.Context(), tester, 1, "Buyer@example.com", partner.Viewer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, scope := range []account.Scope{account.Support, account.Admin} {
+		if a := link(scope, b.ID); a.Status != 403 || a.Code() != "invited_account" {
+			t.Errorf("%s, who is invited: %d %s", scope, a.Status, a.Body)
+		}
+	}
+	if err := h.Inviter.Withdraw(t.Context(), tester, 1, invited.ID); err != nil {
+		t.Fatal(err)
 	}
 	if a := link(account.Support, b.ID); a.Status != 201 {
-		t.Errorf("support, a buyer: %d %s", a.Status, a.Body)
-	}
-	if a := link(account.Admin, m.ID); a.Status != 201 {
-		t.Errorf("admin, a member: %d %s", a.Status, a.Body)
+		t.Errorf("who is no longer invited: %d %s", a.Status, a.Body)
 	}
 	h.wantSessionsForAdmin(h.User("mem@example.com"), "member_account")
 }

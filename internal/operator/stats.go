@@ -14,7 +14,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// statsJSON is how much there is of everything, on the wire.
+// statsJSON is the total counts on the wire.
 type statsJSON struct {
 	Partners   int64          `json:"partners"`
 	Licenses   statusesJSON   `json:"licenses"`
@@ -29,7 +29,7 @@ type statusesJSON struct {
 	Deactivated int64 `json:"deactivated"`
 }
 
-// deliveriesJSON counts deliveries by what became of them.
+// deliveriesJSON counts deliveries by result.
 type deliveriesJSON struct {
 	Pending    int64 `json:"pending"`
 	Delivered  int64 `json:"delivered"`
@@ -37,8 +37,7 @@ type deliveriesJSON struct {
 	Superseded int64 `json:"superseded"`
 }
 
-// stats counts package by package. The numbers are of one moment each and may differ
-// by what happened in between.
+// stats counts package by package, each at its own moment, so the numbers may differ slightly.
 func (o *Operator) stats(w http.ResponseWriter, r *http.Request, _ account.Token) error {
 	_, partners, err := o.Partners.List(r.Context(), paging.Page{Number: 1, Limit: 1})
 	if err != nil {
@@ -64,7 +63,7 @@ func (o *Operator) stats(w http.ResponseWriter, r *http.Request, _ account.Token
 	})
 }
 
-// salesStatsJSON is what was sold per day and partner, on the wire.
+// salesStatsJSON is the sales per day and partner on the wire.
 type salesStatsJSON struct {
 	Days      []daySalesJSON     `json:"days"`
 	Partners  []partnerSalesJSON `json:"partners"`
@@ -73,7 +72,7 @@ type salesStatsJSON struct {
 	CountedTo wire.Time          `json:"counted_to,omitzero"`
 }
 
-// salesJSON is what became of licenses that were sold; a rate is missing where none was.
+// salesJSON counts the outcomes of sold licenses; rates are omitted if none was sold.
 type salesJSON struct {
 	Sold           int64    `json:"sold"`
 	ActivatedSoon  int64    `json:"activated_within_7_days"`
@@ -103,19 +102,20 @@ func salesOf(s stats.Sales) salesJSON {
 	return salesJSON{s.Sold, s.ActivatedSoon, rate(s.ActivationRate()), s.Refunded, rate(s.RefundRate())}
 }
 
-// The bounds of the numbers.
+// Limits of the figures.
 const (
 	defaultSalesDays = 30
 	maxSellers       = 500
 )
 
-// salesStats answers what was sold, per day and per partner.
+// salesStats answers with the sales per day and per partner.
 func (o *Operator) salesStats(w http.ResponseWriter, r *http.Request, _ account.Token) error {
 	q, err := wire.Query(r, "days", "partner_id")
 	if err != nil {
 		return err
 	}
-	days, partnerID := int64(defaultSalesDays), int64(0)
+	days := int64(defaultSalesDays)
+	partnerID := int64(0)
 	if q.Has("days") {
 		if days, err = naturalParam(q, "days", 1); err != nil || days < 1 || days > stats.MaxSalesDays {
 			return fault.Parameter("days", "must be a whole number from 1 to %d.", stats.MaxSalesDays)
@@ -136,7 +136,12 @@ func (o *Operator) salesStats(w http.ResponseWriter, r *http.Request, _ account.
 	if err != nil {
 		return err
 	}
-	answer := salesStatsJSON{Days: make([]daySalesJSON, len(n.Days)), Total: salesOf(n.Total), CountedTo: wire.Time(n.CountedTo), More: len(n.Partners) > maxSellers}
+	answer := salesStatsJSON{
+		Days:      make([]daySalesJSON, len(n.Days)),
+		Total:     salesOf(n.Total),
+		CountedTo: wire.Time(n.CountedTo),
+		More:      len(n.Partners) > maxSellers,
+	}
 	for i, d := range n.Days {
 		answer.Days[i] = daySalesJSON{d.At.Format(time.DateOnly), salesOf(d.Sales)}
 	}
@@ -147,7 +152,7 @@ func (o *Operator) salesStats(w http.ResponseWriter, r *http.Request, _ account.
 	return wire.JSON(w, http.StatusOK, answer)
 }
 
-// sellers names the partners of numbers.
+// sellers adds the names of the partners.
 func (o *Operator) sellers(r *http.Request, list []stats.PartnerSales) ([]partnerSalesJSON, error) {
 	ids := make([]int64, len(list))
 	for i, p := range list {

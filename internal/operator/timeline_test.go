@@ -7,8 +7,8 @@ import (
 	"claviger/internal/account"
 )
 
-// TestTimeline: the answer follows its description and has the text for a reply, which
-// names no program.
+// TestTimeline: the answer follows its description and has the text for a reply, which names no
+// program.
 func TestTimeline(t *testing.T) {
 	h := newHarness(t)
 	var sold struct {

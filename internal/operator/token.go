@@ -26,8 +26,8 @@ func (o *Operator) authenticate(r *http.Request) (account.Token, error) {
 	return t, err
 }
 
-// recall returns the token of a request if it worked before. Whether it still does is
-// looked up with the sale.
+// recall returns the token of a request if it worked before. The sale looks up whether it still
+// does.
 func (o *Operator) recall(r *http.Request) (account.Token, bool) {
 	token, err := wire.Credential(r, secret.IsKind)
 	if err != nil {
@@ -36,11 +36,11 @@ func (o *Operator) recall(r *http.Request) (account.Token, bool) {
 	return o.recent.recall(secret.Hash(token))
 }
 
-// maxRecent bounds how many tokens are remembered. When there are more, all are forgotten
-// and looked up anew.
+// maxRecent bounds the number of remembered tokens. When it is reached, all are dropped and looked
+// up again.
 const maxRecent = 1000
 
-// recentTokens is the tokens that worked lately, by the hashes of their secrets.
+// recentTokens has recently used tokens, by the hashes of their secrets.
 type recentTokens struct {
 	mu   sync.Mutex
 	list map[string]account.Token

@@ -8,8 +8,8 @@ import (
 	"claviger/internal/profile"
 )
 
-// TestTryIsLimited: to have an endpoint tried counts as a check of the partner's URLs, so
-// that no token makes the service flood a server; what is refused tries nothing.
+// TestTryIsLimited: trying an endpoint counts as a check of the partner's URLs, so that no token
+// makes the service flood a server; a refusal tries nothing.
 func TestTryIsLimited(t *testing.T) {
 	h := newHarness(t)
 	try := func(what string, status int, text string) {

@@ -9,8 +9,8 @@ import (
 	"claviger/internal/account"
 )
 
-// TestUnknownNames sends a query parameter, and where there is a body a member,
-// that nobody knows to every route: each refuses it by name and changes nothing.
+// TestUnknownNames sends an unknown query parameter, and an unknown member if there is a body, to
+// every route: each refuses it by name and changes nothing.
 func TestUnknownNames(t *testing.T) {
 	h := newHarness(t)
 	key := h.buy("order-1")
@@ -40,7 +40,7 @@ func TestUnknownNames(t *testing.T) {
 	}
 }
 
-// TestTyposOfPlans repeats what made a free plan.
+// TestTyposOfPlans repeats typos that once created a free plan.
 func TestTyposOfPlans(t *testing.T) {
 	h := newHarness(t)
 	for body, text := range map[string]string{
@@ -57,8 +57,8 @@ func TestTyposOfPlans(t *testing.T) {
 	}
 }
 
-// TestReadAndSentBack sends whole what GET answered, with one member changed:
-// what cannot be changed is ignored, the rest stays.
+// TestReadAndSentBack sends the answer of GET back with one member changed: read-only members are
+// ignored, the rest stays.
 func TestReadAndSentBack(t *testing.T) {
 	h := newHarness(t)
 	partner := fmt.Sprintf("/operator/v1/partners/%d", h.partner)
@@ -86,7 +86,7 @@ func TestReadAndSentBack(t *testing.T) {
 	}
 }
 
-// unstamped is a body without updated_at, which moves with every change.
+// unstamped returns a body without updated_at, which changes with every write.
 func unstamped(body string) string {
 	before, after, _ := strings.Cut(body, `"updated_at":"`)
 	_, after, _ = strings.Cut(after, `"`)

@@ -27,7 +27,7 @@ func userOf(u account.User) userJSON {
 	}
 }
 
-// personBody is a person as a shop names one.
+// personBody is a person as named by a shop.
 type personBody struct {
 	Email      string `json:"email"`
 	Name       string `json:"name"`
@@ -38,8 +38,7 @@ func (b personBody) person() account.Person {
 	return account.Person{Email: b.Email, Name: b.Name, ExternalID: b.ExternalID}
 }
 
-// buyer is the person as the member user of another body: what is wrong with it
-// is said of user.email and the like.
+// buyer returns the person as the member user of another body: errors name user.email and the like.
 func (b personBody) buyer() (*account.Person, error) {
 	p := b.person()
 	err := p.Valid()
@@ -70,7 +69,11 @@ func (o *Operator) listUsers(w http.ResponseWriter, r *http.Request, _ account.T
 	if err != nil {
 		return err
 	}
-	list, more, err := o.Accounts.List(r.Context(), account.Filter{Email: q.Get("email"), ExternalID: q.Get("external_id")}, p)
+	list, more, err := o.Accounts.List(
+		r.Context(),
+		account.Filter{Email: q.Get("email"), ExternalID: q.Get("external_id")},
+		p,
+	)
 	if err != nil {
 		return err
 	}
@@ -100,7 +103,7 @@ type linkJSON struct {
 	ExpiresAt wire.Time `json:"expires_at"`
 }
 
-// linkBody is where a sign-in link leads; "" is the usual page.
+// linkBody is the target of a sign-in link; "" is the default page.
 type linkBody struct {
 	Next string `json:"next"`
 }
@@ -110,32 +113,36 @@ func (o *Operator) makeLink(w http.ResponseWriter, r *http.Request, t account.To
 	if _, err := decode(w, r, &b); err != nil {
 		return err
 	}
-	u, err := o.served(r, t, "For a sign-in link of")
-	if err != nil {
-		return err
-	}
-	url, expires, err := o.Accounts.Link(r.Context(), actor(t), u.ID, b.Next)
+	url, expires, err := o.Accounts.Link(r.Context(), actor(t), pathID(r), b.Next)
 	if err != nil {
 		return err
 	}
 	return wire.JSON(w, http.StatusCreated, linkJSON{url, wire.Time(expires)})
 }
 
-// served returns the user of the path. A token without the scope admin is refused anybody
-// but a buyer: whoever can sign in as an operator or as a member of a partner can do what
-// they can. to begins the sentence that says so.
-func (o *Operator) served(r *http.Request, t account.Token, to string) (account.User, error) {
+// served returns the user of the path. A token without the scope admin may only see buyers: the
+// sessions of operators and members of partners are for admins.
+func (o *Operator) served(r *http.Request, t account.Token) (account.User, error) {
 	u, err := o.Accounts.Get(r.Context(), pathID(r))
 	if err != nil || t.May(account.Admin) {
 		return u, err
 	}
 	if u.Operator() {
-		return u, fault.New(fault.Forbidden, codeOperatorAccount, "This user is an operator. %s an operator you need a token with the scope admin.", to)
+		return u, fault.New(
+			fault.Forbidden,
+			account.CodeOperatorAccount,
+			"This user is an operator. To see or end the sessions of an operator you need a token with the scope "+
+				"admin.",
+		)
 	}
 	serves, err := o.Partners.Serves(r.Context(), u.ID)
 	if err == nil && serves {
-		err = fault.New(fault.Forbidden, codeMemberAccount,
-			"This user is a member of a partner. %s a member you need a token with the scope admin.", to)
+		err = fault.New(
+			fault.Forbidden,
+			account.CodeMemberAccount,
+			"This user is a member of a partner. To see or end the sessions of a member you need a token with the "+
+				"scope admin.",
+		)
 	}
 	return u, err
 }

@@ -12,8 +12,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// BenchmarkNote is what notices of partners that go on as they did add to a
-// transaction: it is part of every batch of deliveries. Compare with none.
+// BenchmarkNote measures the cost that notices of partners without a change add to a transaction:
+// it is part of every batch of deliveries. Compare with none.
 func BenchmarkNote(b *testing.B) {
 	for _, partners := range []int{0, 1, 20} {
 		for _, failed := range []bool{false, true} {
@@ -44,7 +44,7 @@ func enrol(b *testing.B, db *sqldb.DB) (id int64) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	partners := &partner.Registry{DB: db, Sealer: box, Now: noon.UTC}
+	partners := &partner.Store{DB: db, Sealer: box, Now: noon.UTC}
 	err = db.Write(b.Context(), func(tx *sqldb.Tx) error {
 		p, _, err := partners.Create(b.Context(), tx, audit.System("bench"), partner.Draft{Name: "Acme"}, partner.Credentials{})
 		id = p.ID

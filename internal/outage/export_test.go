@@ -8,7 +8,7 @@ import (
 // Once handles every outage once.
 func (w *Watch) Once(ctx context.Context) (int, error) { return w.once(ctx) }
 
-// Next is the next step of an outage.
+// Next returns the next step of an outage.
 func Next(o Outage, exhaustedTold int64, exhaustedToldAt, now time.Time) string {
 	o.exhaustedNotified, o.exhaustedNotifiedAt = exhaustedTold, exhaustedToldAt
 	return o.next(now).String()

@@ -21,11 +21,11 @@ import (
 
 // The times of an outage.
 const (
-	After = 15 * time.Minute // how long deliveries fail before contacts are notified
-	Again = 24 * time.Hour   // the interval of further notices
+	After = 15 * time.Minute // deliveries fail for this long before contacts are notified
+	Again = 24 * time.Hour   // interval of further notices
 
-	// Stale is how long a new contact is still notified of events that were given up,
-	// after their outage ended or was last notified of.
+	// Stale is how long a new contact is still notified of given-up events, after their outage
+	// ended or its last notice.
 	Stale = 7 * 24 * time.Hour
 )
 
@@ -36,38 +36,47 @@ type Outage struct {
 	PartnerID  int64
 	OpenedAt   time.Time // of the first failure
 	Cause      string    // of the first failure
-	NotifiedAt time.Time // when contacts were last notified that it lasts
-	Notices    int       // how many such notices there were
+	NotifiedAt time.Time // last notice that it lasts
+	Notices    int       // number of such notices
 	Exhausted  int64     // events given up
 	Superseded int64     // of these: replaced by a newer event of the license
 	ClosedAt   time.Time // zero: it lasts
 
-	exhaustedNotified   int64     // how many of them contacts were notified of
-	exhaustedNotifiedAt time.Time // when they were
+	exhaustedNotified   int64     // number included in notices
+	exhaustedNotifiedAt time.Time // time of that notice
 }
 
 const columns = `id, partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told, exhausted_told_at, closed_at, superseded`
 
 func scan(r *sqldb.Row, o *Outage) error {
-	return r.Scan(&o.ID, &o.PartnerID, &o.OpenedAt, &o.Cause, &o.NotifiedAt, &o.Notices, &o.Exhausted, &o.exhaustedNotified, &o.exhaustedNotifiedAt, &o.ClosedAt, &o.Superseded)
+	return r.Scan(
+		&o.ID,
+		&o.PartnerID,
+		&o.OpenedAt,
+		&o.Cause,
+		&o.NotifiedAt,
+		&o.Notices,
+		&o.Exhausted,
+		&o.exhaustedNotified,
+		&o.exhaustedNotifiedAt,
+		&o.ClosedAt,
+		&o.Superseded,
+	)
 }
 
 // Open reports whether the outage lasts.
 func (o Outage) Open() bool { return o.ClosedAt.IsZero() }
 
-// Recent returns a partner's n newest outages, newest first. One that is open is
-// the first; if it is younger than After, it may still be discarded.
-func Recent(ctx context.Context, r sqldb.Reader, partnerID int64, n int) ([]Outage, error) {
-	list, err := sqldb.All(ctx, r, scan, `SELECT `+columns+` FROM outages WHERE partner_id = $1 ORDER BY id DESC LIMIT $2`, partnerID, n)
-	if err != nil {
-		return nil, fmt.Errorf("list outages: %w", err)
-	}
-	return list, nil
-}
-
-// All returns the outages of all partners, newest first, before an id; 0 stands for all.
+// All returns the outages of all partners, newest first, before an id; 0 means all.
 func All(ctx context.Context, r sqldb.Reader, before int64, limit int) ([]Outage, error) {
-	list, err := sqldb.All(ctx, r, scan, `SELECT `+columns+` FROM outages WHERE id < $1 ORDER BY id DESC LIMIT $2`, cmp.Or(before, math.MaxInt64), limit)
+	list, err := sqldb.All(
+		ctx,
+		r,
+		scan,
+		`SELECT `+columns+` FROM outages WHERE id < $1 ORDER BY id DESC LIMIT $2`,
+		cmp.Or(before, math.MaxInt64),
+		limit,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("list outages: %w", err)
 	}
@@ -76,7 +85,13 @@ func All(ctx context.Context, r sqldb.Reader, before int64, limit int) ([]Outage
 
 // failing reports whether a partner has an open outage.
 func failing(ctx context.Context, r sqldb.Reader, partnerID int64) (bool, error) {
-	n, err := sqldb.One(ctx, r, sqldb.Value[int64], `SELECT count(*) FROM outages WHERE partner_id = $1 AND closed_at = 0`, partnerID)
+	n, err := sqldb.One(
+		ctx,
+		r,
+		sqldb.Value[int64],
+		`SELECT count(*) FROM outages WHERE partner_id = $1 AND closed_at = 0`,
+		partnerID,
+	)
 	if err != nil {
 		return false, fmt.Errorf("look for an open outage: %w", err)
 	}
@@ -91,16 +106,19 @@ type Notice struct {
 	Exhausted int  // events that were given up
 
 	superseded int    // of these
-	Cause      string // of the first failure, as a sentence. It is mailed: no answer's body, nothing about a buyer
+	Cause      string // of the first failure, as a sentence. It is emailed: no response body, nothing about a buyer
 }
 
-// Note records the results of attempts, in the transaction that records them. If the
-// state of a partner does not change nothing is written. It reads nothing: its one
-// statement is queued with the others.
+// Note records the results of attempts, in the transaction that records them. If the state of a
+// partner does not change, it writes nothing. It reads nothing: its one statement is queued with
+// the others.
 func Note(tx *sqldb.Tx, notices ...Notice) {
 	// Nodes lock partners in the same order, and so cannot deadlock.
 	if len(notices) > 1 {
-		notices = slices.SortedFunc(slices.Values(notices), func(a, b Notice) int { return cmp.Compare(a.PartnerID, b.PartnerID) })
+		notices = slices.SortedFunc(
+			slices.Values(notices),
+			func(a, b Notice) int { return cmp.Compare(a.PartnerID, b.PartnerID) },
+		)
 	}
 	for _, n := range notices {
 		if n.Failed {
@@ -114,48 +132,61 @@ func Note(tx *sqldb.Tx, notices ...Notice) {
 	}
 }
 
-// openOutage begins an outage unless there is one. It looks before it inserts, since
-// an insert that comes to nothing uses up an id on PostgreSQL, and is a write.
+// openOutage starts an outage unless there is one. It checks before it inserts, because an insert
+// without effect still uses up an id on PostgreSQL, and is a write.
 func openOutage(tx *sqldb.Tx, n Notice) {
-	tx.Queue(`INSERT INTO outages (partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told, exhausted_told_at, closed_at, settled_at)
+	tx.Queue(
+		`INSERT INTO outages (partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told, exhausted_told_at, closed_at, settled_at)
 		SELECT CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST($3 AS TEXT), 0, 0, 0, 0, 0, 0, 0
 		WHERE NOT EXISTS (SELECT 1 FROM outages WHERE partner_id = $1 AND closed_at = 0)
-		ON CONFLICT (partner_id) WHERE closed_at = 0 DO NOTHING`, n.PartnerID, n.At, oneLine(n.Cause))
+		ON CONFLICT (partner_id) WHERE closed_at = 0 DO NOTHING`,
+		n.PartnerID,
+		n.At,
+		oneLine(n.Cause),
+	)
 }
 
-// closeOutage ends the outage that there may be. It never ends before it began, whatever
-// the clocks of two nodes say.
+// closeOutage ends the open outage, if any. The end is never before the start, even if the clocks
+// of two nodes differ.
 func closeOutage(tx *sqldb.Tx, n Notice) {
 	tx.Queue(`UPDATE outages SET closed_at = CASE WHEN opened_at > $2 THEN opened_at ELSE $2 END
 		WHERE partner_id = $1 AND closed_at = 0`, n.PartnerID, n.At)
 }
 
-// current selects the outages to which events that are given up now may belong: the
-// open one, and one of the last day that is about such events alone, notified or
-// not. While the partner has no contacts, the events of half of Stale are collected
-// in one outage: a new contact gets few emails, and yet learns of each event of that
-// last half.
+// current selects outages for events that are given up now: the open one, and one of the last day
+// that contains only such events, notified or not. While the partner has no contacts, the events of
+// half of Stale are collected in one outage: a new contact gets few emails, and yet learns of each
+// event of that last half.
 const current = `partner_id = $1 AND (closed_at = 0 OR tellings = 0 AND exhausted > 0
 	AND (closed_at > $3 OR exhausted_told_at > $3 OR exhausted_told < exhausted AND closed_at > $4))`
 
-// exhaust counts events that were given up. They belong to an open outage that
-// contacts were notified of; otherwise those of a day are collected in one, so that
-// contacts get one email a day about single events that a partner refuses. If the
-// partner is healthy, that outage begins and ends here.
+// exhaust counts given-up events. They belong to an open outage with a notice. Otherwise the events
+// of a day are collected in one outage, so that contacts get one email a day about single events
+// that a partner refuses. If the partner is healthy, that outage begins and ends here.
 func exhaust(tx *sqldb.Tx, n Notice) {
-	dayAgo, daysAgo := n.At.Add(-Again), n.At.Add(-Stale/2)
+	dayAgo := n.At.Add(-Again)
+	daysAgo := n.At.Add(-Stale / 2)
 	tx.Queue(`UPDATE outages SET exhausted = exhausted + $2, superseded = superseded + $5, settled_at = 0
 		WHERE id = (SELECT id FROM outages WHERE `+current+`
-			ORDER BY CASE WHEN closed_at = 0 AND tellings > 0 THEN 1 WHEN exhausted > 0 THEN 2 ELSE 3 END, id DESC LIMIT 1)`,
+			ORDER BY CASE WHEN closed_at = 0 AND tellings > 0 THEN 1 WHEN exhausted > 0 THEN 2 ELSE 3 END, id DESC
+			LIMIT 1)`,
 		n.PartnerID, n.Exhausted, dayAgo, daysAgo, n.superseded)
-	tx.Queue(`INSERT INTO outages (partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told, exhausted_told_at, closed_at, settled_at, superseded)
+	tx.Queue(
+		`INSERT INTO outages (partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told, exhausted_told_at, closed_at, settled_at, superseded)
 		SELECT CAST($1 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS TEXT), 0, 0, CAST($2 AS BIGINT), 0, 0, CAST($5 AS BIGINT), 0, CAST($7 AS BIGINT)
-		WHERE NOT EXISTS (SELECT 1 FROM outages WHERE `+current+`)`, n.PartnerID, n.Exhausted, dayAgo, daysAgo, n.At, oneLine(n.Cause), n.superseded)
+		WHERE NOT EXISTS (SELECT 1 FROM outages WHERE `+current+`)`,
+		n.PartnerID,
+		n.Exhausted,
+		dayAgo,
+		daysAgo,
+		n.At,
+		oneLine(n.Cause),
+		n.superseded,
+	)
 }
 
-// Superseded records events that were refused repeatedly and given up, since newer
-// events of their licenses are sent instead. It does not change whether the partner
-// counts as reachable.
+// Superseded records events that were refused repeatedly and given up because newer events of their
+// licenses are sent instead. It does not change whether the partner counts as reachable.
 func Superseded(tx *sqldb.Tx, partnerID int64, at time.Time, events int) {
 	exhaust(tx, Notice{
 		PartnerID: partnerID, At: at, Exhausted: events, superseded: events,
@@ -163,7 +194,7 @@ func Superseded(tx *sqldb.Tx, partnerID int64, at time.Time, events int) {
 	})
 }
 
-// oneLine makes one line of the cause of a failure, short enough for an email.
+// oneLine shortens the cause of a failure to one line for an email.
 func oneLine(cause string) string {
 	const most = 300
 	cause = strings.ToValidUTF8(cause, "\uFFFD")
@@ -179,15 +210,15 @@ type step int
 
 const (
 	wait      step = iota // nothing yet
-	discard               // delete it: it was over before anybody was notified
-	finish                // mark it as finished: there is nothing left to notify of
+	discard               // delete it: it ended before any notice
+	finish                // mark it as finished: no notice is left to send
 	opened                // notify that deliveries fail
 	still                 // notify that they still do
 	exhausted             // notify that events were given up
 	recovered             // notify that deliveries succeed again
 )
 
-// String is the step's name; it is part of the mail's cause.
+// String returns the step's name, which is part of the email's cause.
 func (s step) String() string {
 	switch s {
 	case wait:
@@ -209,8 +240,8 @@ func (s step) String() string {
 	}
 }
 
-// next decides the next step. Contacts are notified of the first events given up at
-// once; later ones are in the email of the day, since every email has their number.
+// next returns the next step. Contacts are notified of the first given-up events immediately; later
+// ones are in the email of the day, because every email has their number.
 func (o Outage) next(now time.Time) step {
 	switch {
 	case !o.Open() && o.Notices > 0:
@@ -236,7 +267,7 @@ func (o Outage) nextIdle(now time.Time) step {
 	return wait
 }
 
-// nextOver is next for an outage that is over and whose end nobody is notified of.
+// nextOver is next for an outage that ended without a notice of its end.
 func (o Outage) nextOver(now time.Time) step {
 	switch {
 	case o.exhaustedDue(now):
@@ -248,8 +279,7 @@ func (o Outage) nextOver(now time.Time) step {
 	}
 }
 
-// stale reports whether it is too late to notify a new contact that events were given
-// up.
+// stale reports whether it is too late to notify a new contact of given-up events.
 func (o Outage) stale(now time.Time) bool {
 	last := o.ClosedAt
 	if o.exhaustedNotifiedAt.After(last) {
@@ -258,12 +288,12 @@ func (o Outage) stale(now time.Time) bool {
 	return !o.Open() && !now.Before(last.Add(Stale))
 }
 
-// exhaustedDue reports whether it is time to notify that events were given up.
+// exhaustedDue reports whether a notice of given-up events is due.
 func (o Outage) exhaustedDue(now time.Time) bool {
 	return o.Exhausted > o.exhaustedNotified && !now.Before(o.exhaustedNotifiedAt.Add(Again))
 }
 
-// after is the outage once the step is done.
+// after returns the outage after the step.
 func (o Outage) after(s step, now time.Time) Outage {
 	switch s {
 	case opened, still:
@@ -272,18 +302,23 @@ func (o Outage) after(s step, now time.Time) Outage {
 	case wait, discard, finish, exhausted, recovered:
 	}
 	if o.Exhausted > 0 && s >= opened {
-		o.exhaustedNotified, o.exhaustedNotifiedAt = o.Exhausted, now
+		o.exhaustedNotified = o.Exhausted
+		o.exhaustedNotifiedAt = now
 	}
 	return o
 }
 
-// Restart queues that an open outage that nobody was notified of begins now, as
-// after a pause: a time in which nothing was sent is no outage.
+// Restart makes an open outage without a notice begin now, as after a pause: a time in which
+// nothing was sent is not an outage.
 func Restart(tx *sqldb.Tx, partnerID int64, now time.Time) {
-	tx.Queue(`UPDATE outages SET opened_at = $2 WHERE partner_id = $1 AND closed_at = 0 AND tellings = 0`, partnerID, now)
+	tx.Queue(
+		`UPDATE outages SET opened_at = $2 WHERE partner_id = $1 AND closed_at = 0 AND tellings = 0`,
+		partnerID,
+		now,
+	)
 }
 
-// Remove queues the removal of a partner's outages.
+// Remove queues the deletion of a partner's outages.
 func Remove(tx *sqldb.Tx, partnerID int64) {
 	tx.Queue(`DELETE FROM outages WHERE partner_id = $1`, partnerID)
 }

@@ -2,9 +2,9 @@ package outage_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -28,11 +28,11 @@ var (
 	operator = audit.Actor{Kind: audit.ByToken, ID: 1, Name: "tests"}
 )
 
-// harness is two nodes on one database, with a clock that the test sets.
+// harness is two nodes on one database, with a clock set by the test.
 type harness struct {
 	t     *testing.T
 	db    *sqldb.DB
-	book  *profile.Book
+	book  *profile.Store
 	now   time.Time
 	nodes []*outage.Watch
 
@@ -41,7 +41,7 @@ type harness struct {
 	fail   map[int64]error // of counting
 	wakes  int
 	log    strings.Builder
-	seen   int // mails that the test has looked at
+	seen   int // emails that the test has seen
 }
 
 func newHarness(t *testing.T) *harness {
@@ -53,10 +53,10 @@ func newHarness(t *testing.T) *harness {
 	h := &harness{t: t, now: noon, counts: map[int64]outage.Counts{}, fail: map[int64]error{}}
 	at := sqldbtest.URL(t)
 	h.db = sqldbtest.OpenWith(t, at, sqldb.Options{})
-	log := slog.New(slog.NewTextHandler(&h.log, nil)) // it locks by itself
+	log := slog.New(slog.NewTextHandler(&h.log, nil)) // it has its own lock
 	for _, db := range []*sqldb.DB{h.db, sqldbtest.OpenWith(t, at, sqldb.Options{})} {
-		partners := &partner.Registry{DB: db, Sealer: box, Now: h.Now}
-		book := &profile.Book{DB: db, Partners: partners, Now: h.Now}
+		partners := &partner.Store{DB: db, Sealer: box, Now: h.Now}
+		book := &profile.Store{DB: db, Partners: partners, Now: h.Now}
 		if h.book == nil {
 			h.book = book
 		}
@@ -68,10 +68,9 @@ func newHarness(t *testing.T) *harness {
 	return h
 }
 
-func links(partnerID int64) outage.Links {
-	base := fmt.Sprintf("https://licenses.example.com/portal/%d/", partnerID)
-	return outage.Links{Records: base + "deliveries?a=1&b=2", Profile: base + "profile", Redeliver: base + "deliveries?only=given-up"}
-}
+const base = "https://licenses.example.com/portal/1/"
+
+var links = outage.Links{Records: base + "deliveries?a=1&b=2", Profile: base + "profile", Redeliver: base + "deliveries?only=given-up"}
 
 func (h *harness) Now() time.Time { return h.now }
 
@@ -87,7 +86,7 @@ func (h *harness) wake() {
 	h.wakes++
 }
 
-// partner enrols a partner for which something waits.
+// partner enrols a partner with waiting deliveries.
 func (h *harness) partner(name string, contacts ...string) int64 {
 	h.t.Helper()
 	p, _, _, err := h.book.Enrol(h.t.Context(), operator, partner.Draft{Name: name},
@@ -130,8 +129,7 @@ func (h *harness) fails(id int64) {
 
 func (h *harness) works(id int64) { h.note(outage.Notice{PartnerID: id, At: h.now}) }
 
-// round lets both nodes do a round at the same time, and returns the mails that
-// came of it as "recipient: subject".
+// round runs both nodes at the same time, and returns the new emails as "recipient: subject".
 func (h *harness) round() []string {
 	h.t.Helper()
 	var wait sync.WaitGroup
@@ -157,7 +155,7 @@ func (h *harness) news() []string {
 	return news
 }
 
-// mails are all mails, oldest first.
+// mails returns all emails, oldest first.
 func (h *harness) mails() []mail.Record {
 	h.t.Helper()
 	list, err := h.nodes[0].Mail.Recent(h.t.Context(), h.db, 1000)
@@ -170,19 +168,19 @@ func (h *harness) mails() []mail.Record {
 	return list
 }
 
-// outages are a partner's, newest first.
+// outages returns a partner's outages, newest first.
 func (h *harness) outages(partnerID int64) []outage.Outage {
 	h.t.Helper()
-	list, err := outage.Recent(h.t.Context(), h.db, partnerID, 1000)
+	list, err := outage.All(h.t.Context(), h.db, 0, 1000)
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return list
+	return slices.DeleteFunc(list, func(o outage.Outage) bool { return o.PartnerID != partnerID })
 }
 
 func (h *harness) equal(what string, want, got any) {
 	h.t.Helper()
-	if want == nil { // and not a nil of some type
+	if want == nil { // not a typed nil
 		want = reflect.Zero(reflect.TypeOf(got)).Interface()
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(outage.Outage{})); diff != "" {
@@ -211,7 +209,7 @@ func TestNote(t *testing.T) {
 	h.works(acme)
 	h.equal("another success", first, h.outages(acme))
 	h.note(outage.Notice{PartnerID: other, At: h.now, Failed: true, Cause: "b"}, outage.Notice{PartnerID: acme, At: h.now, Failed: true, Cause: "a"})
-	// What changed nothing used up no id either.
+	// Notices without an effect used up no id.
 	h.equal("failing again", append([]outage.Outage{{ID: 2, PartnerID: acme, OpenedAt: h.now, Cause: "a"}}, first...), h.outages(acme))
 	h.equal("the other", []outage.Outage{{ID: 3, PartnerID: other, OpenedAt: h.now, Cause: "b"}}, h.outages(other))
 	// Another node's clock may be behind.
@@ -230,7 +228,7 @@ func TestNoteCleansCauses(t *testing.T) {
 	}
 }
 
-// TestNoteTogether: many nodes notice the same, and the outage is one.
+// TestNoteTogether: notices of many nodes make one outage.
 func TestNoteTogether(t *testing.T) {
 	h := newHarness(t)
 	ids := []int64{h.partner("A"), h.partner("B"), h.partner("C")}
@@ -241,7 +239,7 @@ func TestNoteTogether(t *testing.T) {
 			for range 20 {
 				err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
 					var notices []outage.Notice
-					for i := range ids { // each in an order of its own
+					for i := range ids { // each in its own order
 						notices = append(notices, outage.Notice{PartnerID: ids[(i+n)%len(ids)], At: noon, Failed: true, Exhausted: 1})
 					}
 					outage.Note(tx, notices...)

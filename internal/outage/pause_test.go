@@ -5,14 +5,15 @@ import (
 	"time"
 
 	"claviger/internal/outage"
+	"claviger/internal/profile"
 	"claviger/internal/sqldb"
 )
 
-// TestPausedPartnersAreNotTold: while a partner is paused nobody is mailed about its
-// outage, and the time of the pause does not count as one.
+// TestPausedPartnersAreNotTold: while a partner is paused, no email is sent about its outage, and
+// the pause does not count as one.
 func TestPausedPartnersAreNotTold(t *testing.T) {
 	h := newHarness(t)
-	h.book.Resumed = func(tx *sqldb.Tx, id int64) { outage.Restart(tx, id, h.now) }
+	h.book.Changed = func(tx *sqldb.Tx, id int64, _ profile.Change) { outage.Restart(tx, id, h.now) }
 	acme := h.partner("Acme", "Ann")
 	h.fails(acme)
 	if _, _, err := h.book.Pause(t.Context(), operator, acme, "unpaid invoice"); err != nil {

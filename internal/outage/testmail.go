@@ -11,21 +11,21 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// TestMailer sends a contact a mail that says it is a test, so that a partner learns
-// whether a mail about an outage would arrive.
+// TestMailer sends a contact a test email, so that a partner learns whether an email about an
+// outage would arrive.
 type TestMailer struct {
 	DB       *sqldb.DB
 	Now      func() time.Time
-	Profiles *profile.Book
-	Service  string // what the service calls itself in mails
-	Links    func(partnerID int64) Links
+	Profiles *profile.Store
+	Service  string // name of the service in emails
+	Links    Links
 	Mail     *mail.Outbox
 }
 
-// Send mails a test to a contact of a partner. It counts as one of the tests that a
-// partner may make; see profile.Claim.
+// Send emails a test to a contact of a partner. It counts as one of the tests that a partner may
+// make; see profile.Claim.
 func (m *TestMailer) Send(ctx context.Context, by audit.Actor, partnerID, contactID int64) (profile.Contact, error) {
-	// One that does not exist uses nothing up.
+	// An unknown contact uses up no test.
 	if _, err := m.Profiles.Contact(ctx, m.DB, partnerID, contactID); err != nil {
 		return profile.Contact{}, err
 	}
@@ -44,8 +44,16 @@ func (m *TestMailer) Send(ctx context.Context, by audit.Actor, partnerID, contac
 			return err
 		}
 		now := m.Now()
-		m.Mail.Put(tx, m.message(partnerID, p.Name, c, now), now)
-		audit.Record(tx, now, by, "contact.test", fmt.Sprintf("partner:%d", partnerID), nil, audit.Facts{"contact_id": c.ID})
+		m.Mail.Put(tx, m.message(p.Name, c, now), now)
+		audit.Record(
+			tx,
+			now,
+			by,
+			"contact.test",
+			fmt.Sprintf("partner:%d", partnerID),
+			nil,
+			audit.Facts{"contact_id": c.ID},
+		)
 		return nil
 	})
 	if err != nil {
@@ -54,24 +62,34 @@ func (m *TestMailer) Send(ctx context.Context, by audit.Actor, partnerID, contac
 	return c, nil
 }
 
-// message is the mail.
-func (m *TestMailer) message(partnerID int64, name string, c profile.Contact, now time.Time) mail.Message {
-	f := facts{service: m.Service, partner: name}
-	if m.Links != nil {
-		f.links = m.Links(partnerID)
-	}
+// message returns the email.
+func (m *TestMailer) message(name string, c profile.Contact, now time.Time) mail.Message {
+	f := facts{service: m.Service, partner: name, links: m.Links}
 	l := mail.Content{
 		Title: fmt.Sprintf("%s: this is a test", name),
-		Hello: "Hello,", // the name was typed by whoever asks for the test
+		Hello: "Hello,", // the name was typed by the person who requests the test
 		Opening: []string{
-			fmt.Sprintf("This is a test. Somebody who manages %s at %s asked for it, to see whether mail reaches you. Nothing is wrong, and there is nothing to do.", name, m.Service),
-			fmt.Sprintf("If webhooks to %s fail for %s, you get a mail that says so, at this address.", name, span(After)),
+			fmt.Sprintf(
+				"This is a test. Somebody who manages %s at %s asked for it, to see whether mail reaches you. "+
+					"Nothing is wrong, and there is nothing to do.",
+				name,
+				m.Service,
+			),
+			fmt.Sprintf(
+				"If webhooks to %s fail for %s, you get a mail that says so, at this address.",
+				name,
+				span(After),
+			),
 		},
 		Links: f.linkList(),
 		Foot:  f.foot(),
 	}
 	text, html := l.Render()
 	return mail.Message{
-		Cause: fmt.Sprintf("test mail:%d:%d", c.ID, now.UnixNano()), To: c.Email, Subject: l.Title, Text: text, HTML: html,
+		Cause: fmt.Sprintf(
+			"test mail:%d:%d",
+			c.ID,
+			now.UnixNano(),
+		), To: c.Email, Subject: l.Title, Text: text, HTML: html,
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"claviger/internal/profile"
 )
 
-// TestTestMail: the mail says that it is a test, goes to a contact of the partner alone,
-// and uses up what URL checks use up.
+// TestTestMail: the email says that it is a test, goes only to a contact of the partner, and counts
+// like a URL check.
 func TestTestMail(t *testing.T) {
 	h := newHarness(t)
 	acme, other := h.partner("Acme"), h.partner("Other", "Eve")

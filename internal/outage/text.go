@@ -11,11 +11,11 @@ import (
 	"claviger/internal/profile"
 )
 
-// facts is what an email about an outage is made from. It has nothing about a buyer.
+// facts contains the data of an email about an outage. It contains nothing about a buyer.
 type facts struct {
 	Counts
-	known   bool // whether Counts are
-	failing bool // the partner cannot be reached just now
+	known   bool // Counts is set
+	failing bool // the partner cannot be reached now
 	paused  bool // nothing is sent to it
 	step    step
 	outage  Outage
@@ -27,7 +27,7 @@ type facts struct {
 	links   Links
 }
 
-// bare is a URL without the parts that may be secret: user, query and fragment.
+// bare returns a URL without the parts that may be secret: user, query and fragment.
 func bare(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
@@ -36,8 +36,8 @@ func bare(raw string) string {
 	return u.Scheme + "://" + u.Host + u.EscapedPath()
 }
 
-// message is the email to one contact. Its cause is unique for the outage, the step
-// and the number of the notice; its thread is the outage's.
+// message returns the email to one contact. Its cause is unique for the outage, the step and the
+// number of the notice; its thread is the outage.
 func (f facts) message(c profile.Contact) mail.Message {
 	l := f.content()
 	l.Hello = "Hello " + c.Name + ","
@@ -55,7 +55,7 @@ func (f facts) message(c profile.Contact) mail.Message {
 	}
 }
 
-// content is the text of the email.
+// content returns the text of the email.
 func (f facts) content() mail.Content {
 	l := mail.Content{Facts: f.state(), Ask: "What you can do", Foot: f.foot()}
 	switch f.step {
@@ -70,13 +70,17 @@ func (f facts) content() mail.Content {
 			f.service, f.partner, span(f.now.Sub(f.outage.OpenedAt)), f.partner), safe}
 		l.Steps, l.Closing = f.repair(), []string{f.outlook()}
 	case exhausted:
-		l.Title = fmt.Sprintf("%s: %s given up", f.partner, plural.Of(f.outage.Exhausted, "webhook event was", "webhook events were"))
+		l.Title = fmt.Sprintf(
+			"%s: %s given up", f.partner,
+			plural.Of(f.outage.Exhausted, "webhook event was", "webhook events were"),
+		)
 		l.Opening = []string{f.lost()}
 		l.Steps = f.redeliver()
 	case recovered:
 		l.Title = fmt.Sprintf("%s: webhooks are getting through again", f.partner)
 		l.Opening = []string{fmt.Sprintf("Webhooks from %s to %s have been getting through again since %s. The outage lasted %s.",
-			f.service, f.partner, longTime(f.outage.ClosedAt), span(f.outage.ClosedAt.Sub(f.outage.OpenedAt))), f.rest()}
+			f.service, f.partner, longTime(f.outage.ClosedAt),
+			span(f.outage.ClosedAt.Sub(f.outage.OpenedAt))), f.rest()}
 		if f.outage.Exhausted > 0 {
 			l.Steps = f.redeliver()
 		}
@@ -86,7 +90,7 @@ func (f facts) content() mail.Content {
 	return l
 }
 
-// safe answers the first question of every reader.
+// safe answers every reader's first question.
 const safe = "We keep trying, and nothing is lost: events wait, and are delivered in order as soon as the endpoint accepts them."
 
 // state lists the facts.
@@ -123,15 +127,20 @@ func (f facts) state() []mail.Fact {
 		add("Events given up", strconv.FormatInt(f.outage.Exhausted, 10))
 	}
 	if f.outage.Superseded > 0 {
-		add("Of these superseded", strconv.FormatInt(f.outage.Superseded, 10)+", since a newer event of the license was sent instead")
+		add(
+			"Of these superseded",
+			strconv.FormatInt(f.outage.Superseded, 10)+", since a newer event of the license was sent instead",
+		)
 	}
 	return list
 }
 
-// repair is what the reader can do about deliveries that fail.
+// repair lists steps to fix failing deliveries.
 func (f facts) repair() []string {
 	if f.url == "" {
-		return []string{"Save a webhook URL in the profile. It is tested before it takes effect; waiting events are delivered there."}
+		return []string{
+			"Save a webhook URL in the profile. It is tested before it takes effect; waiting events are delivered there.",
+		}
 	}
 	return []string{
 		"Check that the webhook URL answers a POST request from outside your network with a 2xx status within 10 seconds.",
@@ -140,14 +149,15 @@ func (f facts) repair() []string {
 	}
 }
 
-// outlook is what happens next by itself.
+// outlook describes the next automatic steps.
 func (f facts) outlook() string {
 	text := "You do not need to restart anything: we retry automatically, at growing intervals."
 	if f.Parked {
 		text = "You do not need to restart anything: we try one event at intervals, and as soon as one gets through, the others follow."
 	}
 	if f.lasts > 0 {
-		text += " An event that has failed for about " + roughly(f.lasts) + " is given up; it stays on record and can be delivered again."
+		text += " An event that has failed for about " + roughly(f.lasts) +
+			" is given up; it stays on record and can be delivered again."
 	}
 	return text + " While this lasts we send one email a day, and one when webhooks get through again."
 }
@@ -158,10 +168,14 @@ func (f facts) lost() string {
 	if f.outage.Superseded == n {
 		return f.replaced()
 	}
-	n -= f.outage.Superseded // the list of facts has those
-	they, them, stay := "They", "them", "stay"
+	n -= f.outage.Superseded // the facts list those
+	they := "They"
+	them := "them"
+	stay := "stay"
 	if n == 1 {
-		they, them, stay = "It", "it", "stays"
+		they = "It"
+		them = "it"
+		stay = "stays"
 	}
 	text := fmt.Sprintf("%s for %s failed on every attempt", plural.Of(n, "event", "events"), f.partner)
 	if f.lasts > 0 {
@@ -171,22 +185,26 @@ func (f facts) lost() string {
 	if f.failing {
 		return text + " Webhooks are still failing; all other events are stored and retried."
 	}
-	return text + fmt.Sprintf(" Other webhooks get through, so the reason is likely in how the endpoint handles %s.", them)
+	return text + fmt.Sprintf(
+		" Other webhooks get through, so the reason is likely in how the endpoint handles %s.", them,
+	)
 }
 
 // replaced describes events that were replaced by newer ones.
 func (f facts) replaced() string {
 	n := f.outage.Superseded
-	them, stay := "them", "They stay"
+	them := "them"
+	stay := "They stay"
 	if n == 1 {
-		them, stay = "it", "It stays"
+		them = "it"
+		stay = "It stays"
 	}
 	return fmt.Sprintf("%s for %s held back newer ones: the endpoint refused an event of the license repeatedly, while it accepted others. "+
 		"We have stopped trying and sent the newest event of the license instead, which has its whole state. %s on record and can be delivered again. "+
 		"The reason is likely in how the endpoint handles %s.", plural.Of(n, "event", "events"), f.partner, stay, them)
 }
 
-// redeliver is what the reader can do about events that were given up.
+// redeliver lists steps for given-up events.
 func (f facts) redeliver() []string {
 	return []string{
 		"Look at the recorded attempts: they show which events were given up, and the answers.",
@@ -195,7 +213,7 @@ func (f facts) redeliver() []string {
 	}
 }
 
-// rest describes what is left after a recovery.
+// rest describes the remaining events after a recovery.
 func (f facts) rest() string {
 	text := "Events that waited are being delivered, in order."
 	switch {
@@ -205,7 +223,9 @@ func (f facts) rest() string {
 		text = plural.Of(f.Waiting, "event is", "events are") + " still waiting and being delivered, in order."
 	}
 	if f.outage.Exhausted > 0 {
-		return text + " " + plural.Of(f.outage.Exhausted, "event was", "events were") + " given up meanwhile and can be delivered again."
+		return text + " " + plural.Of(
+			f.outage.Exhausted, "event was", "events were",
+		) + " given up meanwhile and can be delivered again."
 	}
 	return text + " No action needed."
 }
@@ -226,7 +246,10 @@ func (f facts) linkList() []mail.Link {
 	return list
 }
 
-// foot says why the reader gets the email.
+// foot explains the reason for the email.
 func (f facts) foot() string {
-	return fmt.Sprintf("You get this email because you are a contact of %s at %s. You can change the contacts in the profile.", f.partner, f.service)
+	return fmt.Sprintf(
+		"You get this email because you are a contact of %s at %s. You can change the contacts in the profile.",
+		f.partner, f.service,
+	)
 }

@@ -21,12 +21,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the mails in testdata")
 
-// TestMails compares each mail, as it arrives, with the one in testdata: there
-// they can be read.
+// TestMails compares each email, as it arrives, with its copy in testdata, where it can be read.
 func TestMails(t *testing.T) {
 	h := newHarness(t)
 	server := mailtest.Start(t, mailtest.Options{Security: mail.STARTTLS, User: "acme", Password: "s3cret"})
-	later := func() time.Time { return noon.Add(1000 * time.Hour) } // all is due
+	later := func() time.Time { return noon.Add(1000 * time.Hour) } // everything is due
 	sender := &mail.Sender{DB: h.db, Sealer: h.nodes[0].Mail.Sealer, Now: later, Transport: server.SMTP(), Every: time.Hour, Log: slog.New(slog.DiscardHandler)}
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup

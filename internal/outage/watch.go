@@ -15,23 +15,23 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Watch is the job that notifies contacts: when deliveries to their partner have
-// failed for After, then every Again while that lasts and events wait, when events
-// are given up, and once on recovery, if they were notified before. Two nodes that
-// run it never send the same notice.
+// Watch is the job that notifies contacts. It sends a notice when deliveries to their partner have
+// failed for After, and then every Again while that lasts and events wait. It also sends one when
+// events are given up, and one on recovery after earlier notices. Two nodes that run it never send
+// the same notice.
 type Watch struct {
 	DB       *sqldb.DB
 	Now      func() time.Time
-	Partners *partner.Registry
-	Profiles *profile.Book
-	Service  string // what the service calls itself in mails, such as licenses.example.com
-	// Count counts what waits; nil: emails do not say it.
+	Partners *partner.Store
+	Profiles *profile.Store
+	Service  string // name of the service in emails, such as licenses.example.com
+	// Count is a hook: it counts waiting events. Watch calls it for each email, outside of a
+	// transaction; webhook.Outbox.Waiting answers. Nil: emails do not mention them.
 	Count func(ctx context.Context, partnerID int64) (Counts, error)
-	// Links are what a mail to a partner's contacts leads to; nil: nothing.
-	Links func(partnerID int64) Links
-	// Lasts is how long an event is tried before it is given up; 0: emails do not say.
+	Links Links // in emails
+	// Lasts is how long an event is tried before it is given up; 0: emails do not mention it.
 	Lasts time.Duration
-	Mail  *mail.Outbox  // where emails are queued
+	Mail  *mail.Outbox  // queue for emails
 	Log   *slog.Logger  // nil: slog.Default()
 	Every time.Duration // between rounds; 0: WatchEvery
 	Ran   job.Ran       // called after each round; nil: not called
@@ -39,28 +39,27 @@ type Watch struct {
 	warned map[int64]bool // outages without a contact that were logged
 }
 
-// Counts is what waits for a partner.
+// Counts describes the waiting events of a partner.
 type Counts struct {
-	Waiting int64     // events that are not delivered and not given up
-	Oldest  time.Time // of the oldest of them; zero: not known
-	Latest  string    // cause of the newest failed attempt, as in Notice.Cause; "": not known
-	Parked  bool      // the endpoint is only probed now and then
+	Waiting int64     // neither delivered nor given up
+	Oldest  time.Time // of the oldest of them; zero: unknown
+	Latest  string    // cause of the newest failed attempt, as in Notice.Cause; "": unknown
+	Parked  bool      // the endpoint gets only occasional probes
 }
 
-// Links are addresses that a mail leads to; those that are empty are left out.
+// Links contains the links of an email; empty ones are omitted.
 type Links struct {
-	Records   string // where the attempts are on record
-	Profile   string // where the webhook URL and the contacts are changed
-	Redeliver string // where, or how, events that were given up are delivered again
+	Records   string // the recorded attempts
+	Profile   string // settings of the webhook URL and the contacts
+	Redeliver string // page or instructions for redelivery of given-up events
 }
 
-// WatchEvery is how often Watch looks for outages unless told otherwise.
+// WatchEvery is the default interval of Watch.
 const WatchEvery = 30 * time.Second
 
 func (w *Watch) log() *slog.Logger { return cmp.Or(w.Log, slog.Default()) }
 
-// Run notifies contacts until ctx ends. A failed run is logged, and the next one
-// follows all the same.
+// Run notifies contacts until ctx ends. A failed run is logged, and the next one follows as usual.
 func (w *Watch) Run(ctx context.Context) {
 	ticker := time.NewTicker(cmp.Or(w.Every, WatchEvery))
 	defer ticker.Stop()
@@ -82,8 +81,8 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// once handles every outage that is due and returns how many emails it queued. A
-// failure for one partner does not stop the others.
+// once handles every outage that is due and returns the number of queued emails. A failure for one
+// partner does not stop the others.
 func (w *Watch) once(ctx context.Context) (mails int, err error) {
 	now := w.Now()
 	var failed []error
@@ -107,11 +106,10 @@ func (w *Watch) once(ctx context.Context) (mails int, err error) {
 	}
 }
 
-// batchSize is how many outages are read at a time.
+// batchSize is the number of outages read at a time.
 const batchSize = 100
 
-// due returns outages after the one with id last that may need a step; next decides
-// which.
+// due returns outages after id last that may need a step; next decides which step.
 func (w *Watch) due(ctx context.Context, now time.Time, last int64) ([]Outage, error) {
 	list, err := sqldb.All(ctx, w.DB, scan, `SELECT `+columns+` FROM outages
 		WHERE settled_at = 0 AND id > $1 AND (closed_at <> 0
@@ -125,7 +123,7 @@ func (w *Watch) due(ctx context.Context, now time.Time, last int64) ([]Outage, e
 	return list, nil
 }
 
-// handle does the next step of one outage.
+// handle performs the next step of one outage.
 func (w *Watch) handle(ctx context.Context, o Outage, now time.Time) (mails int, err error) {
 	s := o.next(now)
 	switch s {
@@ -146,12 +144,12 @@ func (w *Watch) handle(ctx context.Context, o Outage, now time.Time) (mails int,
 		return 0, nil
 	case s == finish:
 		return w.write(ctx, o, s, nil, now)
-	case len(contacts) == 0: // Nobody is notified, so nothing is marked as notified.
+	case len(contacts) == 0: // no notice is sent, so none is marked as sent
 		w.warnNoContacts(o)
 		return 0, nil
 	}
 	if (s == opened || s == still) && facts.known && facts.Waiting == 0 {
-		// Nothing is to be delivered, so that nothing fails now.
+		// Nothing waits, so nothing fails now.
 		if s = o.nextIdle(now); s == wait {
 			return 0, nil
 		}
@@ -164,9 +162,8 @@ func (w *Watch) handle(ctx context.Context, o Outage, now time.Time) (mails int,
 	return w.write(ctx, o, s, messages, now)
 }
 
-// recipients returns the contacts to notify, and of which step: a contact that was
-// not notified of the outage is not notified of its end. Without contacts, a notice
-// waits for one until it is stale.
+// recipients returns the contacts to notify, and the step: a contact without a notice of the outage
+// gets no notice of its end. Without contacts, a notice waits for one until it is stale.
 func recipients(o Outage, s step, contacts []profile.Contact, now time.Time) (step, []profile.Contact) {
 	if s == recovered {
 		var notified []profile.Contact
@@ -186,7 +183,7 @@ func recipients(o Outage, s step, contacts []profile.Contact, now time.Time) (st
 	return s, contacts
 }
 
-// warnNoContacts logs, once, that there is nobody to notify of an outage.
+// warnNoContacts logs, once, that an outage has no contacts to notify.
 func (w *Watch) warnNoContacts(o Outage) {
 	if w.warned[o.ID] {
 		return
@@ -203,7 +200,7 @@ func (w *Watch) warnNoContacts(o Outage) {
 		"since", o.OpenedAt, "cause", o.Cause, "exhausted", o.Exhausted)
 }
 
-// facts collects what emails about an outage say.
+// facts collects the data for emails about an outage.
 func (w *Watch) facts(ctx context.Context, o Outage, now time.Time) (facts, []profile.Contact, error) {
 	f := facts{outage: o, now: now, service: w.Service, lasts: w.Lasts}
 	p, err := w.Partners.Get(ctx, o.PartnerID)
@@ -225,16 +222,20 @@ func (w *Watch) facts(ctx context.Context, o Outage, now time.Time) (facts, []pr
 		}
 		f.known = true
 	}
-	if w.Links != nil {
-		f.links = w.Links(o.PartnerID)
-	}
+	f.links = w.Links
 	return f, contacts, nil
 }
 
-// write queues the emails and records that it did, in one transaction, if the outage
-// is still as it was read: another node may have been faster, or something may have
-// happened that the emails do not say.
-func (w *Watch) write(ctx context.Context, o Outage, s step, messages []mail.Message, now time.Time) (mails int, err error) {
+// write queues the emails and records this, in one transaction, if the outage has not changed since
+// it was read. Another node may have been faster, or something may have happened that the emails do
+// not mention.
+func (w *Watch) write(
+	ctx context.Context,
+	o Outage,
+	s step,
+	messages []mail.Message,
+	now time.Time,
+) (mails int, err error) {
 	var ours bool
 	err = w.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		mails = 0
@@ -255,13 +256,15 @@ func (w *Watch) write(ctx context.Context, o Outage, s step, messages []mail.Mes
 		delete(w.warned, o.ID)
 	}
 	if ours && s >= opened {
-		w.log().Info("notified contacts of an outage", "step", s.String(), "outage", o.ID, "partner", o.PartnerID, "since", o.OpenedAt,
-			"cause", o.Cause, "exhausted", o.Exhausted, "mails", mails)
+		w.log().
+			Info("notified contacts of an outage", "step", s.String(), "outage", o.ID, "partner", o.PartnerID, "since",
+				o.OpenedAt,
+				"cause", o.Cause, "exhausted", o.Exhausted, "mails", mails)
 	}
 	return mails, nil
 }
 
-// same selects the outage if it is as it was read.
+// same selects the outage if it is unchanged since it was read.
 const same = `id = $1 AND tellings = $2 AND exhausted = $3 AND exhausted_told = $4 AND closed_at = $5 AND settled_at = 0`
 
 // mark records that a step is done, and reports whether no other node did it before.
@@ -271,12 +274,16 @@ func mark(ctx context.Context, tx *sqldb.Tx, o Outage, s step, now time.Time) (b
 		n, err := tx.Exec(ctx, `DELETE FROM outages WHERE `+same, args...)
 		return n == 1, err
 	}
-	after, settled := o.after(s, now), time.Time{}
+	after := o.after(s, now)
+	settled := time.Time{}
 	if !o.Open() {
 		settled = now
 	}
 	args = append(args, after.NotifiedAt, after.Notices, after.exhaustedNotified, after.exhaustedNotifiedAt, settled)
-	n, err := tx.Exec(ctx, `UPDATE outages SET told_at = $6, tellings = $7, exhausted_told = $8, exhausted_told_at = $9, settled_at = $10
-		WHERE `+same, args...)
+	n, err := tx.Exec(
+		ctx,
+		`UPDATE outages SET told_at = $6, tellings = $7, exhausted_told = $8, exhausted_told_at = $9, settled_at = $10
+		WHERE `+same,
+		args...)
 	return n == 1, err
 }

@@ -11,8 +11,8 @@ import (
 	"claviger/internal/outage"
 )
 
-// TestTimeline walks an outage over days, in steps of a quarter of an hour, with
-// two nodes looking at the same time.
+// TestTimeline follows an outage over days, in steps of a quarter of an hour, with two nodes
+// running at the same time.
 func TestTimeline(t *testing.T) {
 	h := newHarness(t)
 	acme := h.partner("Acme", "Ann", "Bob")
@@ -74,7 +74,7 @@ func TestTimeline(t *testing.T) {
 			"bob: Acme: 2 webhook events were given up",
 			"ann: Acme: 2 webhook events were given up",
 		},
-		"Mar 8 12:15": { // the five that followed go with the mail of the day
+		"Mar 8 12:15": { // the five later events are in the email of the day
 			"carol: Acme: webhooks have been failing for 4 days",
 			"bob: Acme: webhooks have been failing for 4 days",
 			"ann: Acme: webhooks have been failing for 4 days",
@@ -101,7 +101,7 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
-// TestSecondOutage: each outage has notices of its own.
+// TestSecondOutage: each outage has its own notices.
 func TestSecondOutage(t *testing.T) {
 	h := newHarness(t)
 	acme := h.partner("Acme", "Ann")
@@ -120,8 +120,8 @@ func TestSecondOutage(t *testing.T) {
 	}
 }
 
-// TestNoContacts: nothing is sent, and the outage is on record all the same. A
-// contact that is added while it lasts is notified.
+// TestNoContacts: no email is sent, but the outage is recorded. A contact added while it lasts is
+// notified.
 func TestNoContacts(t *testing.T) {
 	h := newHarness(t)
 	acme, quiet := h.partner("Acme"), h.partner("Quiet")
@@ -145,9 +145,9 @@ func TestNoContacts(t *testing.T) {
 	h.equal("and no more", nil, h.round())
 }
 
-// TestNobodyWasNotified: of events that were given up while there were no contacts, a
-// contact that is added in the following days is notified, in few emails; older ones
-// are left out, and do not stop notices of later events.
+// TestNobodyWasNotified: a contact added in the days after events were given up without any
+// contacts is notified of them, in few emails. Older events are omitted, and do not stop notices of
+// later ones.
 func TestNobodyWasNotified(t *testing.T) {
 	h := newHarness(t)
 	acme, late, once := h.partner("Acme"), h.partner("Late"), h.partner("Once")
@@ -176,8 +176,8 @@ func TestNobodyWasNotified(t *testing.T) {
 	h.equal("the next events", []string{"oda: Once: 3 webhook events were given up"}, h.round())
 }
 
-// TestNewContactsOnly: a contact that was added after the last notice is not notified
-// that the outage is over, but of the given-up events that nobody was notified of.
+// TestNewContactsOnly: a contact added after the last notice is not notified of the end of the
+// outage, but of given-up events without a notice.
 func TestNewContactsOnly(t *testing.T) {
 	h := newHarness(t)
 	acme, bare := h.partner("Acme"), h.partner("Bare")
@@ -205,7 +205,7 @@ func TestNewContactsOnly(t *testing.T) {
 	}
 }
 
-// TestPoison: events that a healthy partner refuses make one email a day.
+// TestPoison: events that a healthy partner refuses cause one email a day.
 func TestPoison(t *testing.T) {
 	h := newHarness(t)
 	acme := h.partner("Acme", "Ann")
@@ -244,8 +244,8 @@ func TestPoison(t *testing.T) {
 	}
 }
 
-// TestExhaustedInTheFirstMinutes: with a short schedule events are given up
-// before an outage is one; the rest of the story goes on as ever.
+// TestExhaustedInTheFirstMinutes: with a short schedule events are given up before the outage
+// counts as one; everything else is as usual.
 func TestExhaustedInTheFirstMinutes(t *testing.T) {
 	h := newHarness(t)
 	acme := h.partner("Acme", "Ann")
@@ -270,8 +270,7 @@ func TestExhaustedInTheFirstMinutes(t *testing.T) {
 	}
 }
 
-// TestOneFails: what goes wrong for one partner holds up no other, and is tried
-// again.
+// TestOneFails: an error for one partner does not affect others, and is retried.
 func TestOneFails(t *testing.T) {
 	h := newHarness(t)
 	bad, good := h.partner("Bad", "Ben"), h.partner("Good", "Gil")
@@ -288,7 +287,7 @@ func TestOneFails(t *testing.T) {
 	h.equal("later", []string{"ben: Bad: webhooks have been failing since 4 March, 12:00 UTC"}, h.round())
 }
 
-// TestManyOutages: more than are read at a time.
+// TestManyOutages: more outages than are read at a time.
 func TestManyOutages(t *testing.T) {
 	h := newHarness(t)
 	const partners = 105
@@ -300,7 +299,7 @@ func TestManyOutages(t *testing.T) {
 	h.equal("and no more", 0, len(h.round()))
 }
 
-// TestBlips: an outage that was over before anybody was notified leaves no row.
+// TestBlips: an outage that ended before any notice leaves no row.
 func TestBlips(t *testing.T) {
 	h := newHarness(t)
 	acme := h.partner("Acme", "Ann")
@@ -313,8 +312,7 @@ func TestBlips(t *testing.T) {
 	h.equal("outages", nil, h.outages(acme))
 }
 
-// TestRun: the job runs at once, goes on after a run that failed, and
-// ends with its context.
+// TestRun: the job runs immediately, continues after a failed run, and ends with its context.
 func TestRun(t *testing.T) {
 	h := newHarness(t)
 	acme := h.partner("Acme", "Ann")
@@ -341,12 +339,12 @@ func TestRun(t *testing.T) {
 	h.equal("mails", 1, len(h.news()))
 }
 
-// TestUnknown: without counts, links or a schedule the mail says what is known.
+// TestUnknown: without counts, links or a schedule the email contains the known facts.
 func TestUnknown(t *testing.T) {
 	h := newHarness(t)
 	acme := h.partner("Acme", "Ann")
 	w := h.nodes[0]
-	w.Count, w.Links, w.Mail.Wake, w.Lasts, w.Log = nil, nil, nil, 0, nil
+	w.Count, w.Links, w.Mail.Wake, w.Lasts, w.Log = nil, outage.Links{}, nil, 0, nil
 	h.nodes = h.nodes[:1]
 	h.fails(acme)
 	h.now = noon.Add(time.Hour)

@@ -7,15 +7,17 @@ import (
 	"claviger/internal/plural"
 )
 
-// longTime is a time for reading.
+// longTime formats a time for reading.
 func longTime(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
 
-// shortTime is a time for a subject; the email's own date has the year.
+// shortTime formats a time for a subject; the email's own date has the year.
 func shortTime(t time.Time) string { return t.UTC().Format("2 January, 15:04 UTC") }
 
-// span is a duration, as exact as a reader needs it.
+// span formats a duration as exactly as a reader needs it.
 func span(d time.Duration) string {
-	minutes, hours, days := int64(d/time.Minute), int64(d/time.Hour), int64(d/(24*time.Hour))
+	minutes := int64(d / time.Minute)
+	hours := int64(d / time.Hour)
+	days := int64(d / (24 * time.Hour))
 	switch {
 	case minutes < 1:
 		return "less than a minute"
@@ -28,7 +30,7 @@ func span(d time.Duration) string {
 	}
 }
 
-// with adds the rest of a span, if there is one.
+// with appends the rest of a span, if there is one.
 func with(text string, n int64, one, many string) string {
 	if n == 0 {
 		return text
@@ -36,7 +38,7 @@ func with(text string, n int64, one, many string) string {
 	return fmt.Sprintf("%s %s", text, plural.Of(n, one, many))
 }
 
-// roughly is a duration, rounded.
+// roughly formats a rounded duration.
 func roughly(d time.Duration) string {
 	switch {
 	case d >= 36*time.Hour:

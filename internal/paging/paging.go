@@ -1,5 +1,5 @@
-// Package paging describes a page of a long list: page and limit with their bounds, the
-// order, the range of ordinals, and the Link header. It does not know what is listed.
+// Package paging describes a page of a long list: page and limit with their bounds, the order, the
+// range of ordinals, and the Link header. It does not know the listed things.
 package paging
 
 import (
@@ -12,34 +12,34 @@ import (
 	"claviger/internal/fault"
 )
 
-// The bounds of a page, from the specification.
+// Bounds of a page, from the specification.
 const (
 	MaxLimit     = 100
 	DefaultLimit = 100
 )
 
-// Order says from which end a list is read.
+// Order is the direction in which a list is read.
 type Order int
 
-// The two orders. Newest first is what a list has unless asked otherwise.
+// The two orders. The default is newest first.
 const (
 	NewestFirst Order = iota
 	OldestFirst
 )
 
-// Page is one page of a list: results (Number-1)*Limit+1 to Number*Limit.
-// Number may be as large as int64 goes; Offset saturates.
+// Page is one page of a list: results (Number-1)*Limit+1 to Number*Limit. Number may be any
+// positive int64; Offset saturates.
 type Page struct {
 	Number int64
 	Limit  int64
 	Order  Order
 }
 
-// First is the page that a request without parameters asks for.
+// First returns the page for a request without parameters.
 func First() Page { return Page{Number: 1, Limit: DefaultLimit} }
 
-// Parse reads the query parameters page, limit and order. A missing one has its
-// default; one that is out of bounds is a fault that names it.
+// Parse reads the query parameters page, limit and order. Missing ones have their defaults; one
+// that is out of bounds is a fault that names it.
 func Parse(q url.Values) (Page, error) {
 	p := First()
 	if q.Has("page") {
@@ -66,8 +66,8 @@ func Parse(q url.Values) (Page, error) {
 	return p, nil
 }
 
-// natural reads a whole number without sign. One too large for int64 is a
-// number all the same (a page far past the end), so it saturates.
+// natural reads an unsigned whole number. A number too large for int64 saturates: it is a page far
+// past the end.
 func natural(s string) (int64, bool) {
 	if s == "" || strings.Trim(s, "0123456789") != "" {
 		return 0, false
@@ -79,7 +79,7 @@ func natural(s string) (int64, bool) {
 	return n, err == nil
 }
 
-// Offset is how many results stand before the page.
+// Offset returns the number of results before the page.
 func (p Page) Offset() int64 {
 	if p.Number-1 > (math.MaxInt64-MaxLimit)/p.Limit {
 		return math.MaxInt64 - MaxLimit
@@ -87,9 +87,8 @@ func (p Page) Offset() int64 {
 	return (p.Number - 1) * p.Limit
 }
 
-// Ordinals is the range low..high (both inclusive) of the page in a list whose
-// total results carry the ordinals 1..total without a gap, oldest first. An
-// empty page has high < low.
+// Ordinals returns the range low..high (both inclusive) of the page in a list with the ordinals
+// 1..total without a gap, oldest first. An empty page has high < low.
 func (p Page) Ordinals(total int64) (low, high int64) {
 	off := p.Offset()
 	if off >= total {
@@ -101,14 +100,14 @@ func (p Page) Ordinals(total int64) (low, high int64) {
 	return max(total-off-p.Limit+1, 1), total - off
 }
 
-// links writes a Link header.
+// links builds a Link header.
 type links struct {
 	url   *url.URL
 	limit int64
 	parts []string
 }
 
-// add adds the link to the page whose parameter, page or cursor, has this value.
+// add adds a link with the given parameter, page or cursor.
 func (l *links) add(rel, name, value string) {
 	q := l.url.Query()
 	q.Del("page")
@@ -123,8 +122,8 @@ func (l *links) page(rel string, number int64) { l.add(rel, "page", strconv.Form
 
 func (l *links) String() string { return strings.Join(l.parts, ", ") }
 
-// Links is the Link header of the page. With total < 0 (a filtered list whose
-// total is not known) there is no last, and more says whether a next one exists.
+// Links returns the Link header of the page. With total < 0 (a filtered list with an unknown total)
+// there is no last, and more says whether a next one exists.
 func (p Page) Links(u *url.URL, total int64, more bool) string {
 	l := links{url: u, limit: p.Limit}
 	l.page("first", 1)
@@ -149,8 +148,8 @@ func (p Page) Links(u *url.URL, total int64, more bool) string {
 	return l.String()
 }
 
-// CursorLinks is the Link header of a page whose next one begins at a cursor, "" on
-// the last. What is before a page is known only where it was asked for by its number.
+// CursorLinks returns the Link header of a page with a cursor to the next one, "" on the last.
+// There is a previous page only if this one was requested by number.
 func (p Page) CursorLinks(u *url.URL, next string) string {
 	l := links{url: u, limit: p.Limit}
 	l.page("first", 1)
@@ -163,24 +162,23 @@ func (p Page) CursorLinks(u *url.URL, next string) string {
 	return l.String()
 }
 
-// BlockSize is how many ordinals share a count in a list that is filtered by a
-// value that its rows change: see Seek.
+// BlockSize is the number of ordinals that share a count in a list filtered by a changing value:
+// see Seek.
 const BlockSize = 4096
 
-// Block is how many of the ordinals Index*BlockSize+1 … (Index+1)*BlockSize have
-// the value that a list is filtered by.
+// Block counts the ordinals Index*BlockSize+1 … (Index+1)*BlockSize that match a list's filter.
 type Block struct {
 	Index int64
 	N     int64
 }
 
-// BlockOf is the index of the block that an ordinal is counted in.
+// BlockOf returns the index of the block of an ordinal.
 func BlockOf(ord int64) int64 { return (ord - 1) / BlockSize }
 
-// Seek finds the page in a filtered list from its block counts (in rising
-// order) instead of walking there: start reading at ordinal from (downwards when
-// newest first, upwards otherwise) and skip so many matching rows, fewer than
-// BlockSize at any depth. ok is false past the end; total counts all matches.
+// Seek finds the page in a filtered list from its block counts (in rising order) instead of walking
+// there. Start reading at ordinal from (downwards if newest first, upwards otherwise) and skip
+// matching rows, fewer than BlockSize at any depth. ok is false past the end; total counts all
+// matches.
 func (p Page) Seek(blocks []Block) (from, skip, total int64, ok bool) {
 	for _, b := range blocks {
 		total += b.N

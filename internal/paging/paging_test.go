@@ -75,7 +75,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// cut is the page, the simple way: the ordinals 1..total in order, cut.
+// cut computes the page the simple way: from all ordinals in order.
 func cut(p paging.Page, ordinals []int64) []int64 {
 	list := slices.Clone(ordinals)
 	if p.Order == paging.NewestFirst {

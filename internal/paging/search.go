@@ -1,15 +1,15 @@
 package paging
 
-// MaxLooked bounds a search for rows that no index finds: it looks at so many of them, and
-// the next page goes on.
+// MaxLooked limits a search without an index: it reads at most this many rows, and the next page
+// continues.
 const MaxLooked = 5000
 
-// maxChunk is how many rows such a search reads at once.
+// maxChunk is the maximum number of rows that such a search reads in one query.
 const maxChunk = 500
 
-// NextChunk is how many rows a search reads next, when too few of the last chunk fit and it
-// has looked at so many in all. It begins with a page and one row more, which is enough
-// where most rows fit.
+// NextChunk returns the number of rows to read next, if the last chunk had too few matches and
+// looked rows were read in all. A search begins with a page plus one row, which is enough if most
+// rows match.
 func NextChunk(chunk, looked int) int {
 	return min(max(chunk, min(2*chunk, maxChunk)), MaxLooked-looked)
 }

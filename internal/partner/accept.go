@@ -4,20 +4,21 @@ import (
 	"context"
 	"fmt"
 
+	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/invitation"
 	"claviger/internal/sqldb"
 )
 
-// Opened is what the holder of an invitation's link learns.
+// Opened is the content of an invitation for the holder of its link.
 type Opened struct {
 	Invitation
 	Partner Partner
+	Epoch   int64 // of the user's sessions that may continue after Accept; 0: no session ended
 }
 
-// Open returns the invitation of a token, and leaves it as it is: mail scanners open
-// links, too.
+// Open returns the invitation of a token without using it: email scanners open links, too.
 func (v *Inviter) Open(ctx context.Context, token string) (Opened, error) {
 	var o Opened
 	err := v.Partners.DB.Read(ctx, func(tx *sqldb.Tx) error {
@@ -35,16 +36,21 @@ func (v *Inviter) Open(ctx context.Context, token string) (Opened, error) {
 	return o, nil
 }
 
-// Accept makes a user a member, once. email is the address that the user has proven; the
-// invitation must be for it. Somebody who is a member already keeps their role.
-func (v *Inviter) Accept(ctx context.Context, by audit.Actor, userID int64, email, token string) (Opened, error) {
+// Accept makes a user a member, once. The invitation must be for the user's proven address. An
+// existing member keeps their role. Accept ends all sessions except those with the returned epoch.
+func (v *Inviter) Accept(
+	ctx context.Context,
+	by audit.Actor,
+	userID int64,
+	proof invitation.Proof,
+	token string,
+) (Opened, error) {
 	var o Opened
 	err := v.Partners.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		// The row of the user is locked before that of the partner, as everywhere.
-		if err := v.Present(ctx, tx, userID); err != nil {
+		if err := account.Present(ctx, tx, userID); err != nil {
 			return err
 		}
-		n, err := v.book().Accept(ctx, tx, email, token, isPartner, func(n invitation.Invitation) (err error) {
+		n, err := v.book().Accept(ctx, tx, proof, token, isPartner, func(n invitation.Invitation) (err error) {
 			o.Partner, err = lock(ctx, tx, n.Team)
 			return err
 		})
@@ -53,7 +59,8 @@ func (v *Inviter) Accept(ctx context.Context, by audit.Actor, userID int64, emai
 		}
 		o.Invitation = invited(n)
 		by.ActingFor = n.Team
-		return v.accept(ctx, tx, by, userID, o.Invitation)
+		o.Epoch, err = v.accept(ctx, tx, by, userID, o.Invitation)
+		return err
 	})
 	if err != nil {
 		return Opened{}, fmt.Errorf("accept an invitation: %w", err)
@@ -61,22 +68,31 @@ func (v *Inviter) Accept(ctx context.Context, by audit.Actor, userID int64, emai
 	return o, nil
 }
 
-// accept writes the membership, under the partner's lock.
-func (v *Inviter) accept(ctx context.Context, tx *sqldb.Tx, by audit.Actor, userID int64, n Invitation) error {
+// accept writes the membership, under the locks of the user and the partner, and returns the epoch
+// of sessions that may continue.
+func (v *Inviter) accept(
+	ctx context.Context,
+	tx *sqldb.Tx,
+	by audit.Actor,
+	userID int64,
+	n Invitation,
+) (epoch int64, err error) {
 	now := v.Partners.Now()
-	_, err := member(ctx, tx, n.PartnerID, userID)
-	isNew := fault.Is(err, codeUnknownMember)
-	if err != nil && !isNew {
-		return err
-	}
-	if !isNew {
-		return nil
+	_, err = member(ctx, tx, n.PartnerID, userID)
+	if !fault.Is(err, codeUnknownMember) {
+		return 0, err
 	}
 	if err := checkTeamSize(ctx, tx, n.PartnerID); err != nil {
-		return err
+		return 0, err
 	}
 	m := Member{PartnerID: n.PartnerID, UserID: userID, Role: n.Role, CreatedAt: now}
-	tx.Queue(`INSERT INTO members (`+memberColumns+`) VALUES ($1, $2, $3, $4)`, m.PartnerID, m.UserID, m.Role, m.CreatedAt)
+	tx.Queue(
+		`INSERT INTO members (`+memberColumns+`) VALUES ($1, $2, $3, $4)`,
+		m.PartnerID,
+		m.UserID,
+		m.Role,
+		m.CreatedAt,
+	)
 	audit.Record(tx, now, by, "partner.invite_accept", subject(n.PartnerID), nil, m.facts())
-	return nil
+	return v.Partners.ranked(ctx, tx, userID, "", m.Role)
 }

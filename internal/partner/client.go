@@ -8,9 +8,9 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// ByClientID returns the partner with that client id. It authenticates nobody: the
-// client id is in every authorization request.
-func (r *Registry) ByClientID(ctx context.Context, clientID string) (Partner, error) {
+// ByClientID returns the partner with the client id. It authenticates no one: the client id is in
+// every authorization request.
+func (r *Store) ByClientID(ctx context.Context, clientID string) (Partner, error) {
 	if !utf8.ValidString(clientID) || strings.Contains(clientID, "\x00") {
 		return Partner{}, Unknown() // PostgreSQL refuses such a text in a query
 	}

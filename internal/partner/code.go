@@ -1,6 +1,6 @@
 package partner
 
-// The codes of this package's faults. Programs depend on them: they never change.
+// Codes of this package's faults. Programs depend on them, so they never change.
 const (
 	codeCredentialChanged  = "credential_changed"
 	CodeInvalidClient      = "invalid_client"
@@ -12,6 +12,7 @@ const (
 	codeKeyExists          = "key_exists"
 	codeSecretSigns        = "secret_signs"
 	codeTooManyKeys        = "too_many_keys"
+	CodeTooManyPictures    = "too_many_pictures"
 	codeUnknownCredential  = "unknown_credential"
 	CodeUnknownIcon        = "unknown_icon"
 	codeUnknownMember      = "unknown_member"

@@ -17,7 +17,7 @@ import (
 	"claviger/internal/partner"
 )
 
-func (d *desk) addKey(t *testing.T, id int64, name string) string {
+func (d *harness) addKey(t *testing.T, id int64, name string) string {
 	t.Helper()
 	r, err := d.AddKey(t.Context(), operator, id, name, idempotency.Request{})
 	if err != nil {
@@ -26,7 +26,7 @@ func (d *desk) addKey(t *testing.T, id int64, name string) string {
 	return r.Value
 }
 
-func (d *desk) list(t *testing.T, id int64) []partner.Credential {
+func (d *harness) list(t *testing.T, id int64) []partner.Credential {
 	t.Helper()
 	list, err := d.ListCredentials(t.Context(), id)
 	if err != nil {
@@ -36,7 +36,7 @@ func (d *desk) list(t *testing.T, id int64) []partner.Credential {
 }
 
 // named returns the credentials of a kind, the current one first.
-func (d *desk) named(t *testing.T, id int64, what partner.Secret, name string) (found []partner.Credential) {
+func (d *harness) named(t *testing.T, id int64, what partner.Secret, name string) (found []partner.Credential) {
 	t.Helper()
 	for _, c := range d.list(t, id) {
 		if c.What == what && c.Name == name {
@@ -46,7 +46,8 @@ func (d *desk) named(t *testing.T, id int64, what partner.Secret, name string) (
 	return found
 }
 
-// TestListCredentials: the list has what is valid, without the secrets, in a fixed order.
+// TestListCredentials checks that the list has the valid credentials, without secrets, in a fixed
+// order.
 func TestListCredentials(t *testing.T) {
 	d := open(t)
 	p, c := d.create(t, partner.Draft{Name: "a"})
@@ -78,7 +79,7 @@ func TestListCredentials(t *testing.T) {
 	}
 }
 
-// TestKeysOfTheirOwn: rotating one key leaves the others, and only the main one signs.
+// TestKeysOfTheirOwn checks that rotating one key leaves the others, and only the main one signs.
 func TestKeysOfTheirOwn(t *testing.T) {
 	d := open(t)
 	p, c := d.create(t, partner.Draft{Name: "a", SingleKey: true})
@@ -128,7 +129,7 @@ func TestAddKeyRefuses(t *testing.T) {
 	}
 }
 
-// TestRevoke: a revoked credential ends at once, with what it had replaced.
+// TestRevoke checks that a revoked credential ends immediately, with its predecessor.
 func TestRevoke(t *testing.T) {
 	d := open(t)
 	p, c := d.create(t, partner.Draft{Name: "a"})
@@ -179,8 +180,8 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
-// TestRenewOnce: a form that is sent again makes no second secret, also when both arrive
-// at once, and one about a secret that was replaced meanwhile does nothing.
+// TestRenewOnce checks that a form sent twice, even concurrently, makes no second secret. A form
+// about a secret that was replaced in the meantime does nothing.
 func TestRenewOnce(t *testing.T) {
 	d := open(t)
 	p, c := d.create(t, partner.Draft{Name: "a"})
@@ -224,7 +225,7 @@ func TestRenewOnce(t *testing.T) {
 	}
 }
 
-// TestUses: a use is written once a minute at most, in batches, over all nodes.
+// TestUses checks that a use is written at most once a minute, in batches, over all nodes.
 func TestUses(t *testing.T) {
 	d := open(t)
 	p, c := d.create(t, partner.Draft{Name: "a"})
@@ -265,7 +266,7 @@ func TestUses(t *testing.T) {
 	use(here)
 	flush(here, false) // within the minute it is not even noted
 	use(there)
-	flush(there, true) // another node cannot know, and the row says so
+	flush(there, true) // another node cannot know, but the row prevents a write
 	last(noon)
 	d.now = noon.Add(time.Minute)
 	use(here)
@@ -287,7 +288,7 @@ func TestUses(t *testing.T) {
 	flush(here, false)
 }
 
-// TestUsesRun: what was noted is written at the end, too.
+// TestUsesRun checks that pending uses are also written at the end.
 func TestUsesRun(t *testing.T) {
 	d := open(t)
 	p, c := d.create(t, partner.Draft{Name: "a"})

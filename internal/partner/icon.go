@@ -7,19 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	_ "image/jpeg" // a form that icons come in
 	"image/png"
 
 	"golang.org/x/image/draw"
-	_ "golang.org/x/image/webp" // a form that icons come in
 
 	"claviger/internal/fault"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 )
 
-// The bounds of an icon as it is sent, and the side of the square that is stored. A
-// picture takes four to eight bytes per pixel while it is read, however few it is sent in.
+// Limits of an uploaded icon, and the side of the stored square. A picture takes four to eight
+// bytes per pixel while it is decoded, even if its file is small.
 const (
 	MaxIconBytes = 512 << 10
 	maxIconSide  = 1024
@@ -29,26 +27,16 @@ const (
 
 // Icon is the picture of a product, as PNG.
 type Icon struct {
-	Hash string // another one for another picture; part of its address
+	Hash string // changes with the picture; part of its URL
 	PNG  []byte
 }
 
-// readIcon makes an icon of a picture that somebody sent. It is drawn anew: whatever else
-// the file had in it, such as where a photo was taken, is gone.
-func readIcon(sent []byte) (Icon, error) {
-	if len(sent) > MaxIconBytes {
-		return Icon{}, fault.Field("icon", "has %d bytes; send a picture of at most %d KiB.", len(sent), MaxIconBytes>>10)
-	}
-	c, format, err := image.DecodeConfig(bytes.NewReader(sent))
-	if err != nil || format != "png" && format != "jpeg" && format != "webp" {
-		return Icon{}, errNotIcon()
-	}
-	if min(c.Width, c.Height) < minIconSide || max(c.Width, c.Height) > maxIconSide {
-		return Icon{}, fault.Field("icon", "has %d × %d pixels; each side must have %d to %d. A square of %d is best.", c.Width, c.Height, minIconSide, maxIconSide, iconSide)
-	}
-	picture, _, err := image.Decode(bytes.NewReader(sent))
+// readIcon makes an icon of a picture that checkPicture accepts. It redraws the picture, which
+// drops all metadata of the file, such as the location of a photo.
+func readIcon(ctx context.Context, sent []byte) (Icon, error) {
+	picture, err := decodePicture(ctx, sent)
 	if err != nil {
-		return Icon{}, errNotIcon()
+		return Icon{}, err
 	}
 	var b bytes.Buffer
 	// The best compression takes ten times as long and saves a quarter of some KiB.
@@ -59,15 +47,19 @@ func readIcon(sent []byte) (Icon, error) {
 }
 
 func errNotIcon() error {
-	return fault.Field("icon", "is not a picture that we can read; send a PNG, JPEG or WebP without animation. SVG is not accepted.")
+	return fault.Field(
+		"icon",
+		"is not a picture that we can read; send a PNG, JPEG or WebP without animation. SVG is not accepted.",
+	)
 }
 
-// squared is the picture in the middle of a transparent square. A small one keeps its size.
+// squared returns the picture centered in a transparent square. A small one keeps its size.
 func squared(picture image.Image) image.Image {
 	at := picture.Bounds()
 	long := max(at.Dx(), at.Dy())
 	side := min(long, iconSide)
-	w, h := max(at.Dx()*side/long, 1), max(at.Dy()*side/long, 1)
+	w := max(at.Dx()*side/long, 1)
+	h := max(at.Dy()*side/long, 1)
 	to := image.Rect(0, 0, w, h).Add(image.Pt((side-w)/2, (side-h)/2))
 	out := image.NewNRGBA(image.Rect(0, 0, side, side))
 	draw.CatmullRom.Scale(out, to, picture, at, draw.Src, nil)
@@ -75,7 +67,7 @@ func squared(picture image.Image) image.Image {
 }
 
 // Icon returns the icon of a partner's product.
-func (r *Registry) Icon(ctx context.Context, partnerID int64) (Icon, error) {
+func (r *Store) Icon(ctx context.Context, partnerID int64) (Icon, error) {
 	var icon Icon
 	text, err := sqldb.One(ctx, r.DB, func(row *sqldb.Row, s *string) error { return row.Scan(&icon.Hash, s) },
 		`SELECT hash, png FROM product_icons WHERE partner_id = $1`, partnerID)
@@ -91,7 +83,7 @@ func (r *Registry) Icon(ctx context.Context, partnerID int64) (Icon, error) {
 	return icon, nil
 }
 
-// storeIcon makes the icon the product's; one without a hash removes it.
+// storeIcon replaces the product's icon; one without a hash removes it.
 func storeIcon(tx *sqldb.Tx, partnerID int64, icon Icon) {
 	tx.Queue(`DELETE FROM product_icons WHERE partner_id = $1`, partnerID)
 	if icon.Hash != "" {

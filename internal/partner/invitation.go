@@ -12,15 +12,14 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// The bounds of invitations.
+// Limits of invitations.
 const (
 	InvitationLife   = invitation.Life
 	MaxInvitations   = invitation.Most
 	InvitationWindow = invitation.Window
 )
 
-// Invitation asks the person with an address to act for a partner. Its secret is in the
-// mail alone.
+// Invitation asks the person with an address to act for a partner. Its secret is only in the email.
 type Invitation struct {
 	ID        int64
 	PartnerID int64
@@ -33,38 +32,35 @@ type Invitation struct {
 
 func invited(n invitation.Invitation) Invitation {
 	return Invitation{
-		ID: n.ID, PartnerID: n.Team, Email: n.Email, Role: Role(n.Role), InvitedBy: n.InvitedBy, CreatedAt: n.CreatedAt, ExpiresAt: n.ExpiresAt,
+		ID: n.ID, PartnerID: n.Team, Email: n.Email, Role: Role(n.Role), InvitedBy: n.InvitedBy,
+		CreatedAt: n.CreatedAt, ExpiresAt: n.ExpiresAt,
 	}
 }
 
-// IsFor reports whether an invitation is for the person with that address.
+// IsFor reports whether the invitation is for the person with the address.
 func (n Invitation) IsFor(email string) bool {
 	return invitation.Invitation{Email: n.Email}.IsFor(email)
 }
 
-// Inviter invites people to the teams of partners; package invitation does most of it.
+// Inviter invites people to the teams of partners. Package invitation does most of the work.
 type Inviter struct {
-	Partners    *Registry
+	Partners    *Store
 	Mail        *mail.Outbox
-	PublicURL   string // without a slash at its end
-	Marketplace string // what the mail calls the marketplace
-
-	// Present locks a user for the rest of the transaction and refuses one who was
-	// erased: account.Present.
-	Present func(ctx context.Context, tx *sqldb.Tx, userID int64) error
+	PublicURL   string // without a trailing slash
+	Marketplace string // name of the marketplace in the email
 }
 
 // InvitationPath is the page that an invitation opens. Its parameter is token.
 const InvitationPath = "/portal/invitation"
 
-func (v *Inviter) book() *invitation.Book {
-	return &invitation.Book{DB: v.Partners.DB, Now: v.Partners.Now, Mail: v.Mail, PublicURL: v.PublicURL}
+func (v *Inviter) book() *invitation.Store {
+	return &invitation.Store{DB: v.Partners.DB, Now: v.Partners.Now, Mail: v.Mail, PublicURL: v.PublicURL}
 }
 
 // isPartner reports whether the team of an invitation is a partner's.
 func isPartner(team int64) bool { return team != invitation.Marketplace }
 
-// team is the team of a partner, for an act of somebody.
+// team returns the team of a partner, for changes by the actor.
 func (v *Inviter) team(by audit.Actor, partnerID int64) invitation.Team {
 	var p Partner
 	return invitation.Team{
@@ -78,18 +74,35 @@ func (v *Inviter) team(by audit.Actor, partnerID int64) invitation.Team {
 	}
 }
 
-// content is the mail.
+// content returns the email.
 func (v *Inviter) content(p Partner, role Role) mail.Content {
 	return mail.Content{
-		Title:   fmt.Sprintf("You are invited to the team of %s", p.Name),
-		Opening: []string{fmt.Sprintf("The team of %s at %s invites you to its partner portal, as %s. %s", p.Name, v.Marketplace, role, role.Sentence())},
-		Foot:    fmt.Sprintf("You get this mail because an admin of %s typed this address at %s.", p.Name, v.Marketplace),
+		Title: fmt.Sprintf("You are invited to the team of %s", p.Name),
+		Opening: []string{
+			fmt.Sprintf(
+				"The team of %s at %s invites you to its partner portal, as %s. %s",
+				p.Name,
+				v.Marketplace,
+				role,
+				role.Sentence(),
+			),
+		},
+		Foot: fmt.Sprintf(
+			"You get this mail because an admin of %s typed this address at %s.",
+			p.Name,
+			v.Marketplace,
+		),
 	}
 }
 
-// Invite mails an invitation to an address. It replaces one that is open: the older link
-// ends.
-func (v *Inviter) Invite(ctx context.Context, by audit.Actor, partnerID int64, email string, role Role) (Invitation, error) {
+// Invite emails an invitation to an address. It replaces an open one and ends its link.
+func (v *Inviter) Invite(
+	ctx context.Context,
+	by audit.Actor,
+	partnerID int64,
+	email string,
+	role Role,
+) (Invitation, error) {
 	if err := role.valid(); err != nil {
 		return Invitation{}, err
 	}
@@ -97,19 +110,24 @@ func (v *Inviter) Invite(ctx context.Context, by audit.Actor, partnerID int64, e
 	return invited(n), err
 }
 
-// checkTeamSize refuses one more member than a team may have.
+// checkTeamSize refuses another member if the team has MaxMembers.
 func checkTeamSize(ctx context.Context, tx *sqldb.Tx, partnerID int64) error {
 	n, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT count(*) FROM members WHERE partner_id = $1`, partnerID)
 	if err != nil {
 		return fmt.Errorf("count members: %w", err)
 	}
 	if n >= MaxMembers {
-		return fault.New(fault.Conflict, invitation.CodeTooManyInvitations, "A team has at most %d members; remove somebody first.", MaxMembers)
+		return fault.New(
+			fault.Conflict,
+			invitation.CodeTooManyInvitations,
+			"A team has at most %d members. Remove one first.",
+			MaxMembers,
+		)
 	}
 	return nil
 }
 
-// Sentence says what the role may do.
+// Sentence describes the role's rights.
 func (r Role) Sentence() string {
 	switch r {
 	case Admin:
@@ -123,8 +141,7 @@ func (r Role) Sentence() string {
 	}
 }
 
-// List returns the invitations of a partner that are open, newest first; those that
-// expired lately, too.
+// List returns the open and the recently expired invitations of a partner, newest first.
 func (v *Inviter) List(ctx context.Context, partnerID int64) ([]Invitation, error) {
 	found, err := v.book().List(ctx, partnerID)
 	list := make([]Invitation, len(found))
@@ -140,7 +157,7 @@ func (v *Inviter) Get(ctx context.Context, partnerID, id int64) (Invitation, err
 	return invited(n), err
 }
 
-// Withdraw ends an invitation that is open.
+// Withdraw ends an open invitation.
 func (v *Inviter) Withdraw(ctx context.Context, by audit.Actor, partnerID, id int64) error {
 	return v.book().Withdraw(ctx, by, v.team(by, partnerID), id)
 }
@@ -148,5 +165,5 @@ func (v *Inviter) Withdraw(ctx context.Context, by audit.Actor, partnerID, id in
 // EraseInvitations removes the invitations of an address, in the caller's transaction.
 func EraseInvitations(tx *sqldb.Tx, email string) { invitation.Erase(tx, email) }
 
-// Prune removes invitations that expired some time ago, and returns how many there were.
+// Prune removes invitations that expired some time ago, and returns their number.
 func (v *Inviter) Prune(ctx context.Context) (int64, error) { return v.book().Prune(ctx) }

@@ -1,7 +1,6 @@
 package partner_test
 
 import (
-	"context"
 	"regexp"
 	"strings"
 	"sync"
@@ -12,15 +11,16 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
+	"claviger/internal/invitation"
 	"claviger/internal/mail"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// inviting is a desk with an inviter, and a partner whose admin is user 1.
+// inviting is a harness with an inviter and a partner that has user 1 as admin.
 type inviting struct {
-	*desk
+	*harness
 	*partner.Inviter
 	p   partner.Partner
 	out *mail.Outbox
@@ -30,15 +30,14 @@ func openInviting(t *testing.T) *inviting {
 	t.Helper()
 	d := open(t)
 	out := &mail.Outbox{Sealer: d.Sealer}
-	return &inviting{desk: d, p: d.team(t, partner.Admin), out: out, Inviter: &partner.Inviter{
-		Partners: d.Registry, Mail: out, PublicURL: "https://market.example", Marketplace: "Market",
-		Present: func(context.Context, *sqldb.Tx, int64) error { return nil },
+	return &inviting{harness: d, p: d.team(t, partner.Admin), out: out, Inviter: &partner.Inviter{
+		Partners: d.Store, Mail: out, PublicURL: "https://market.example", Marketplace: "Market",
 	}}
 }
 
 var tokenInMail = regexp.MustCompile(`https://market\.example/portal/invitation\?token=([0-9a-f]{64})`)
 
-// invite invites an address and returns the token that was mailed.
+// invite invites an address and returns the emailed token.
 func (d *inviting) invite(t *testing.T, email string, role partner.Role) string {
 	t.Helper()
 	if _, err := d.Invite(t.Context(), as(d.p.ID, 1), d.p.ID, email, role); err != nil {
@@ -57,15 +56,16 @@ func (d *inviting) invite(t *testing.T, email string, role partner.Role) string 
 
 func (d *inviting) accept(t *testing.T, userID int64, email, token string) error {
 	t.Helper()
-	_, err := d.Accept(t.Context(), audit.Actor{Kind: audit.ByUser, ID: userID}, userID, email, token)
+	_, err := d.Accept(t.Context(), audit.Actor{Kind: audit.ByUser, ID: userID}, userID, invitation.Proof{Email: email, SignedIn: d.Now()}, token)
 	return err
 }
 
-// TestInvitation: it is shown, and accepted once, by the person with the address alone.
+// TestInvitation checks that it can be opened, and accepted once, only by the person with the
+// address.
 func TestInvitation(t *testing.T) {
 	d := openInviting(t)
 	token := d.invite(t, "Bea@example.com", partner.Developer)
-	for range 2 { // a mail scanner looks, too
+	for range 2 { // an email scanner opens it, too
 		if o, err := d.Open(t.Context(), token); err != nil || o.Role != partner.Developer || o.Partner.ID != d.p.ID || o.Email != "Bea@example.com" {
 			t.Fatalf("opened %+v, %v", o, err)
 		}
@@ -93,8 +93,8 @@ func TestInvitation(t *testing.T) {
 	}
 }
 
-// TestInvitationEnds: by time, by a newer one, by being withdrawn, and when the admin
-// who sent it is one no longer.
+// TestInvitationEnds checks that it ends by time, by a newer one, by being withdrawn, and when its
+// sender is no longer an admin.
 func TestInvitationEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(t *testing.T, d *inviting) error
@@ -148,7 +148,7 @@ func TestInvitationEnds(t *testing.T) {
 	}
 }
 
-// TestInviteRefuses: who may invite, and how often.
+// TestInviteRefuses checks the right to invite and its limits.
 func TestInviteRefuses(t *testing.T) {
 	d := openInviting(t)
 	if _, err := d.AddMember(t.Context(), operator, d.p.ID, 2, partner.Developer); err != nil {
@@ -181,8 +181,8 @@ func TestInviteRefuses(t *testing.T) {
 	d.invite(t, "cid@example.com", partner.Viewer)
 }
 
-// TestAcceptKeepsTheRole: who is a member already keeps the role, so that the last admin
-// cannot lose it, and of many who accept at once one does.
+// TestAcceptKeepsTheRole checks that an existing member keeps the role, so that the last admin
+// cannot lose it, and that of several concurrent calls one succeeds.
 func TestAcceptKeepsTheRole(t *testing.T) {
 	d := openInviting(t)
 	if err := d.accept(t, 1, "admin@example.com", d.invite(t, "admin@example.com", partner.Viewer)); err != nil {
@@ -203,7 +203,7 @@ func TestAcceptKeepsTheRole(t *testing.T) {
 	}
 }
 
-// TestInvitationAtRest: the token is stored nowhere, and old invitations are pruned.
+// TestInvitationAtRest checks that the token is not stored, and that old invitations are pruned.
 func TestInvitationAtRest(t *testing.T) {
 	d := openInviting(t)
 	token := d.invite(t, "bea@example.com", partner.Viewer)

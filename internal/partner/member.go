@@ -5,23 +5,24 @@ import (
 	"fmt"
 	"time"
 
+	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/invitation"
 	"claviger/internal/sqldb"
 )
 
-// Role is what a member may do in the partner's portal.
+// Role defines the rights of a member in the partner's portal.
 type Role string
 
-// The roles, from the one that may do most.
+// Roles, from the most rights to the least.
 const (
 	Admin     Role = "admin"
 	Developer Role = "developer"
 	Viewer    Role = "viewer"
 )
 
-// Member is a person who acts for a partner.
+// Member is a person's membership of a partner.
 type Member struct {
 	PartnerID int64
 	UserID    int64
@@ -44,14 +45,17 @@ func (r Role) valid() error {
 	}
 }
 
-// AddMember gives a user a role with a partner, or another role if it has one. The last
-// admin keeps the role. That the user exists is the caller's to know.
-func (r *Registry) AddMember(ctx context.Context, by audit.Actor, partnerID, userID int64, role Role) (Member, error) {
+// AddMember gives a user a role with a partner, or changes it. The last admin keeps the role. A
+// user who gains a right is signed out everywhere.
+func (r *Store) AddMember(ctx context.Context, by audit.Actor, partnerID, userID int64, role Role) (Member, error) {
 	if err := role.valid(); err != nil {
 		return Member{}, err
 	}
 	var m Member
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := account.Present(ctx, tx, userID); err != nil {
+			return err
+		}
 		if _, err := lock(ctx, tx, partnerID); err != nil {
 			return err
 		}
@@ -65,9 +69,10 @@ func (r *Registry) AddMember(ctx context.Context, by audit.Actor, partnerID, use
 	return m, nil
 }
 
-// setRole writes a member, under the partner's lock.
-func (r *Registry) setRole(ctx context.Context, tx *sqldb.Tx, by audit.Actor, m Member) (Member, error) {
+// setRole writes a member, under the locks of the user and the partner.
+func (r *Store) setRole(ctx context.Context, tx *sqldb.Tx, by audit.Actor, m Member) (Member, error) {
 	var before any
+	var was Role
 	switch old, err := member(ctx, tx, m.PartnerID, m.UserID); {
 	case fault.Is(err, codeUnknownMember):
 	case err != nil:
@@ -78,10 +83,16 @@ func (r *Registry) setRole(ctx context.Context, tx *sqldb.Tx, by audit.Actor, m 
 		if err := old.dispensable(ctx, tx); err != nil {
 			return Member{}, err
 		}
-		before, m.CreatedAt = old.facts(), old.CreatedAt
+		before = old.facts()
+		was = old.Role
+		m.CreatedAt = old.CreatedAt
+	}
+	if _, err := r.ranked(ctx, tx, m.UserID, was, m.Role); err != nil {
+		return Member{}, err
 	}
 	tx.Queue(`INSERT INTO members (partner_id, user_id, role, created_at) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (partner_id, user_id) DO UPDATE SET role = excluded.role`, m.PartnerID, m.UserID, m.Role, m.CreatedAt)
+		ON CONFLICT (partner_id, user_id)
+		DO UPDATE SET role = excluded.role`, m.PartnerID, m.UserID, m.Role, m.CreatedAt)
 	if m.Role != Admin {
 		invitation.EndOf(tx, m.PartnerID, m.UserID, r.Now())
 	}
@@ -89,8 +100,8 @@ func (r *Registry) setRole(ctx context.Context, tx *sqldb.Tx, by audit.Actor, m 
 	return m, nil
 }
 
-// Members returns the people who act for a partner, the first of them first.
-func (r *Registry) Members(ctx context.Context, partnerID int64) ([]Member, error) {
+// Members returns the members of a partner, the earliest first.
+func (r *Store) Members(ctx context.Context, partnerID int64) ([]Member, error) {
 	list, err := sqldb.All(ctx, r.DB, scanMember,
 		`SELECT `+memberColumns+` FROM members WHERE partner_id = $1 ORDER BY created_at, user_id`, partnerID)
 	if err != nil {
@@ -99,12 +110,19 @@ func (r *Registry) Members(ctx context.Context, partnerID int64) ([]Member, erro
 	return list, nil
 }
 
-// MembersAmong returns which of those users act for a partner.
-func (r *Registry) MembersAmong(ctx context.Context, partnerID int64, userIDs []int64) (map[int64]bool, error) {
+// MembersAmong returns which of the users are members of a partner.
+func (r *Store) MembersAmong(ctx context.Context, partnerID int64, userIDs []int64) (map[int64]bool, error) {
 	if len(userIDs) == 0 {
 		return nil, nil
 	}
-	list, err := sqldb.All(ctx, r.DB, sqldb.Value[int64], `SELECT user_id FROM members WHERE partner_id = $1 AND user_id = ANY($2)`, partnerID, userIDs)
+	list, err := sqldb.All(
+		ctx,
+		r.DB,
+		sqldb.Value[int64],
+		`SELECT user_id FROM members WHERE partner_id = $1 AND user_id = ANY($2)`,
+		partnerID,
+		userIDs,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("look for members: %w", err)
 	}
@@ -115,8 +133,8 @@ func (r *Registry) MembersAmong(ctx context.Context, partnerID int64, userIDs []
 	return found, nil
 }
 
-// Memberships returns where a user acts for a partner, the first first.
-func (r *Registry) Memberships(ctx context.Context, userID int64) ([]Member, error) {
+// Memberships returns the memberships of a user, the earliest first.
+func (r *Store) Memberships(ctx context.Context, userID int64) ([]Member, error) {
 	list, err := sqldb.All(ctx, r.DB, scanMember,
 		`SELECT `+memberColumns+` FROM members WHERE user_id = $1 ORDER BY created_at, partner_id`, userID)
 	if err != nil {
@@ -125,10 +143,9 @@ func (r *Registry) Memberships(ctx context.Context, userID int64) ([]Member, err
 	return list, nil
 }
 
-// Leave ends every membership of a user who is being erased, in the caller's
-// transaction. The last admin of a partner cannot erase their own account; the
-// marketplace can, and can add another admin. Partners are locked in the order of their
-// ids.
+// Leave ends every membership of a user during an erasure, in the caller's transaction. The last
+// admin of a partner cannot erase their own account; the marketplace can, and can add another
+// admin. Leave locks partners in the order of their ids.
 func Leave(ctx context.Context, tx *sqldb.Tx, by audit.Actor, userID int64, at time.Time) error {
 	list, err := sqldb.All(ctx, tx, scanMember,
 		`SELECT `+memberColumns+` FROM members WHERE user_id = $1 ORDER BY partner_id`, userID)
@@ -139,7 +156,7 @@ func Leave(ctx context.Context, tx *sqldb.Tx, by audit.Actor, userID int64, at t
 		if _, err := lock(ctx, tx, m.PartnerID); err != nil {
 			return err
 		}
-		m, err := member(ctx, tx, m.PartnerID, userID) // as it is now
+		m, err := member(ctx, tx, m.PartnerID, userID) // its current state
 		if fault.Is(err, codeUnknownMember) {
 			continue
 		}

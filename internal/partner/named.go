@@ -7,8 +7,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// ByID returns the partners with those ids, by id. Those that do not exist are not among
-// them.
+// ByID returns the partners with the ids, by id. Unknown ids are left out.
 func ByID(ctx context.Context, r sqldb.Reader, ids []int64) (map[int64]Partner, error) {
 	found := make(map[int64]Partner, len(ids))
 	if len(ids) == 0 {

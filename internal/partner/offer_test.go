@@ -46,8 +46,8 @@ func TestOffers(t *testing.T) {
 	}
 }
 
-// TestOffersOnSale: a plan without a checkout is on sale only where the shop sells it
-// itself, and a search finds by name and tagline.
+// TestOffersOnSale checks that a plan without a checkout is on sale only if the shop sells it
+// itself. A search matches name and tagline.
 func TestOffersOnSale(t *testing.T) {
 	d := open(t)
 	for name, checkout := range map[string]string{"Ant": "https://pay.example/ant", "Bee": "", "100%": "https://pay.example/100"} {

@@ -1,11 +1,9 @@
-// Package partner owns the partner applications: their names, their credentials
-// (client id and secret, API keys, webhook secret), their plans, what buyers read
-// about their products, their members and the invitations to become one (by package
-// invitation). It owns the tables partners, partner_counters, partner_secrets, plans,
-// products, product_icons, members and support_visits.
+// Package partner owns the partner applications: their names, credentials (client id and secret,
+// API keys, webhook secret), plans, product texts and members. Package invitation stores the
+// invitations to become a member. Package partner owns the tables partners, partner_counters,
+// partner_secrets, plans, products, product_icons, members and support_visits.
 //
-// The URLs of a partner and its contacts are package profile's, its licenses
-// package license's.
+// Package profile owns the URLs and contacts of a partner, and package license its licenses.
 package partner
 
 import (
@@ -16,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/lastuse"
@@ -23,55 +22,55 @@ import (
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 	"claviger/internal/validate"
+	"claviger/internal/wire"
 )
 
-// ErrExists says that another partner has the external id.
+// ErrExists reports that another partner has the external id.
 var ErrExists = errors.New("partner: another partner has the external id")
 
-// DefaultBrand is the brand of a partner that names none, where the install has
-// none of its own.
+// DefaultBrand is the brand of a partner without one, if the installation has no default of its
+// own.
 const DefaultBrand = "Licensing"
 
-// The bounds of a partner's names, in characters.
+// Limits of a partner's names, in characters.
 const (
 	maxName       = 100
 	maxBrand      = 40
 	maxExternalID = 255
 )
 
-// MaxWebhooks is how many webhooks may be on their way to a partner at a time.
+// MaxWebhooks is the maximum number of concurrent webhooks to a partner.
 const MaxWebhooks = 1024
 
-// Partner is an application for which licenses are sold.
+// Partner is an application with licenses for sale.
 type Partner struct {
 	ID        int64
 	Name      string
 	Brand     string // part of its header names, as in X-<Brand>-Signature
 	ClientID  string
 	Strict    bool // a webhook counts as delivered only by 200 and "success": true
-	SingleKey bool // its API key is its webhook secret too
-	Webhooks  int  // on their way to it at a time, at most; 0: as many as the installation allows
+	SingleKey bool // its API key is also its webhook secret
+	Webhooks  int  // maximum number of concurrent webhooks; 0: the installation's limit
 	CreatedAt time.Time
 	UpdatedAt time.Time
 
-	ExternalID  string    // the operator's own number of it; ""
-	PausedAt    time.Time // zero: it is not paused
+	ExternalID  string    // the operator's own id of it, or ""
+	PausedAt    time.Time // zero: not paused
 	PauseReason string    // for the operator
 
-	// Revision is another one after each change of the partner's licenses. Only ByKey
-	// reads it.
+	// Revision changes with every change of the partner's licenses. Only ByKey reads it.
 	Revision Revision
 }
 
-// Revision names a state of a partner's licenses: while it stands, none of them has
-// changed. It has the time of the last change because a database that is restored
-// counts the same numbers again.
+// Revision identifies a state of a partner's licenses: none of them changes without a new revision.
+// It includes the time of the last change because a restored database counts the same numbers
+// again.
 type Revision struct {
 	Number int64     // transactions that wrote licenses
 	At     time.Time // of the last one
 }
 
-// Draft is a partner that is yet to be made.
+// Draft is a partner that is not created yet.
 type Draft struct {
 	Name, Brand       string
 	Strict, SingleKey bool
@@ -79,49 +78,52 @@ type Draft struct {
 	ExternalID        string // unique among partners, or ""
 }
 
-// Change is what is to become of a partner; nil leaves a member as it is.
+// Change is a change of a partner; nil leaves a field unchanged.
 type Change struct {
 	Name, Brand       *string
 	Strict, SingleKey *bool
 	Webhooks          *int
 
-	// For a change of SingleKey, which replaces secrets: how long the old ones stay
-	// valid, and the values to use instead of generated ones.
+	// For a change of SingleKey, which replaces secrets: how long the old ones stay valid, and the
+	// values to use instead of generated ones.
 	Overlap time.Duration
 	Given   Credentials
 }
 
-// Registry reads and changes partners.
-type Registry struct {
+// Store reads and changes partners.
+type Store struct {
 	DB     *sqldb.DB
 	Sealer *secret.Sealer
 	Now    func() time.Time
-	Brand  string // of partners that name none; "": DefaultBrand
+	Brand  string // of partners without one; "": DefaultBrand
 
-	// Changed is called in the transaction that changes how webhooks are signed or
-	// whether they are sent: a secret, the brand, strictness, a pause; nil: not called.
+	// Changed is a hook. Store calls it in the transaction that changes the signing or sending of
+	// webhooks: a secret, the brand, strictness, a pause. webhook.Outbox.Touch listens. Nil: not
+	// called.
 	Changed func(tx *sqldb.Tx, partnerID int64)
 
-	// Uses records when credentials were used last; nil: it is not recorded.
+	// Uses records the last uses of credentials; nil: not recorded.
 	Uses *lastuse.Uses
 
-	// Supports returns what a user may do at most in the portal of a partner as support,
-	// as it is stored now: "" if nothing. nil: nobody may anything.
-	Supports func(ctx context.Context, userID int64) (Role, error)
+	// Pictures has the slots for decoding pictures; nil: no limit.
+	Pictures *wire.Share
+
+	// Accounts has the rights of operators, who may enter portals as support; nil: no one may enter.
+	Accounts *account.Store
 }
 
-func (r *Registry) changed(tx *sqldb.Tx, id int64) {
+func (r *Store) changed(tx *sqldb.Tx, id int64) {
 	if r.Changed != nil {
 		r.Changed(tx, id)
 	}
 }
 
-// columns are qualified, since some statements join other tables.
+// columns are qualified, because some statements join other tables.
 const columns = `partners.id, partners.name, partners.brand, partners.client_id,
 	partners.strict, partners.single_key, partners.created_at, partners.updated_at,
 	partners.external_id, partners.paused_at, partners.pause_reason, partners.webhook_concurrency`
 
-// fields are where columns are read to.
+// fields returns the scan targets of columns.
 func (p *Partner) fields(more ...any) []any {
 	return append([]any{
 		&p.ID, &p.Name, &p.Brand, &p.ClientID, &p.Strict, &p.SingleKey, &p.CreatedAt, &p.UpdatedAt,
@@ -131,12 +133,12 @@ func (p *Partner) fields(more ...any) []any {
 
 func scan(r *sqldb.Row, p *Partner) error { return r.Scan(p.fields()...) }
 
-// Unknown is the fault of a partner that does not exist.
+// Unknown returns the fault for a partner that does not exist.
 func Unknown() error {
 	return fault.New(fault.Missing, CodeUnknownPartner, "There is no such partner; list the partners to see their ids.")
 }
 
-// orUnknown turns the answer that there is no row into the fault for it.
+// orUnknown turns sqldb.ErrNone into the fault Unknown.
 func orUnknown(p Partner, err error, doing string) (Partner, error) {
 	switch {
 	case errors.Is(err, sqldb.ErrNone):
@@ -147,15 +149,15 @@ func orUnknown(p Partner, err error, doing string) (Partner, error) {
 	return p, nil
 }
 
-// Get returns the partner with that id.
-func (r *Registry) Get(ctx context.Context, id int64) (Partner, error) {
+// Get returns the partner with the id.
+func (r *Store) Get(ctx context.Context, id int64) (Partner, error) {
 	p, err := sqldb.One(ctx, r.DB, scan, `SELECT `+columns+` FROM partners WHERE id = $1`, id)
 	return orUnknown(p, err, "get a partner")
 }
 
-// List returns one page of the partners, newest first unless the page says
-// otherwise, and how many there are.
-func (r *Registry) List(ctx context.Context, p paging.Page) (list []Partner, total int64, err error) {
+// List returns one page of the partners, newest first unless the page says otherwise, and the total
+// number.
+func (r *Store) List(ctx context.Context, p paging.Page) (list []Partner, total int64, err error) {
 	order := "DESC"
 	if p.Order == paging.OldestFirst {
 		order = "ASC"
@@ -176,39 +178,44 @@ func (r *Registry) List(ctx context.Context, p paging.Page) (list []Partner, tot
 	return list, total, nil
 }
 
-// ByName returns partners in the order of their names, after the one with the id after;
-// 0: from the first on.
-func (r *Registry) ByName(ctx context.Context, after int64, limit int) ([]Partner, error) {
-	where, args := "", []any{limit}
+// ByName returns partners in the order of their names, after the one with the id after; 0: from the
+// first one.
+func (r *Store) ByName(ctx context.Context, after int64, limit int) ([]Partner, error) {
+	where := ""
+	args := []any{limit}
 	if after != 0 {
-		where, args = `WHERE (name, id) > (SELECT name, id FROM partners WHERE id = $2)`, append(args, after)
+		where = `WHERE (name, id) > (SELECT name, id FROM partners WHERE id = $2)`
+		args = append(args, after)
 	}
-	list, err := sqldb.All(ctx, r.DB, scan, `SELECT `+columns+` FROM partners `+where+` ORDER BY name, id LIMIT $1`, args...)
+	list, err := sqldb.All(
+		ctx, r.DB, scan, `SELECT `+columns+` FROM partners `+where+` ORDER BY name, id LIMIT $1`, args...,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("list partners by name: %w", err)
 	}
 	return list, nil
 }
 
-// lock locks the partner's row until the transaction ends and returns it. It
-// serializes changes of a partner, its secrets and its plans. Writers of its
-// licenses do not wait here; see Lock.
+// lock locks the partner's row until the transaction ends and returns it. It serializes changes of
+// a partner, its secrets and its plans. Writers of its licenses do not wait here; see Lock.
 func lock(ctx context.Context, tx *sqldb.Tx, id int64) (Partner, error) {
 	p, err := sqldb.One(ctx, tx, scan,
 		`UPDATE partners SET updated_at = updated_at WHERE id = $1 RETURNING `+columns, id)
 	return orUnknown(p, err, "lock a partner")
 }
 
-// LockRow is lock for package profile, whose changes go together with the partner's.
-func (r *Registry) LockRow(ctx context.Context, tx *sqldb.Tx, id int64) (Partner, error) {
+// LockRow exports lock for package profile: its changes go together with the partner's.
+func (r *Store) LockRow(ctx context.Context, tx *sqldb.Tx, id int64) (Partner, error) {
 	return lock(ctx, tx, id)
 }
 
-// Create makes a partner in the caller's transaction and returns it with its
-// credentials, which cannot be read again. Members of given that are not empty are
-// used instead of generated ones. If another partner has the external id it returns
-// ErrExists, also when that partner was committed during this transaction.
-func (r *Registry) Create(ctx context.Context, tx *sqldb.Tx, by audit.Actor, d Draft, given Credentials) (Partner, Credentials, error) {
+// Create makes a partner in the caller's transaction and returns it with its credentials, which
+// cannot be read again. Non-empty fields of given are used instead of generated ones. If another
+// partner has the external id it returns ErrExists, even if that partner was committed during this
+// transaction.
+func (r *Store) Create(
+	ctx context.Context, tx *sqldb.Tx, by audit.Actor, d Draft, given Credentials,
+) (Partner, Credentials, error) {
 	if d.Brand == "" {
 		d.Brand = r.Brand
 	}
@@ -218,7 +225,8 @@ func (r *Registry) Create(ctx context.Context, tx *sqldb.Tx, by audit.Actor, d D
 	}
 	c := given.filled(d.SingleKey)
 	now := r.Now()
-	p, err := sqldb.One(ctx, tx, scan, `INSERT INTO partners (name, brand, client_id, strict, single_key, created_at, updated_at, external_id,
+	p, err := sqldb.One(ctx, tx, scan,
+		`INSERT INTO partners (name, brand, client_id, strict, single_key, created_at, updated_at, external_id,
 			webhook_concurrency) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8) ON CONFLICT (external_id) WHERE external_id <> '' DO NOTHING RETURNING `+columns,
 		d.Name, d.Brand, c.ClientID, d.Strict, d.SingleKey, now, d.ExternalID, d.Webhooks)
 	if errors.Is(err, sqldb.ErrNone) {
@@ -239,7 +247,7 @@ func (r *Registry) Create(ctx context.Context, tx *sqldb.Tx, by audit.Actor, d D
 
 // Amend changes a partner in the caller's transaction. It writes nothing if nothing
 // changes. A change of single_key replaces secrets.
-func (r *Registry) Amend(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, c Change) (Partner, Issued, error) {
+func (r *Store) Amend(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, c Change) (Partner, Issued, error) {
 	before, err := lock(ctx, tx, id)
 	if err != nil {
 		return Partner{}, Issued{}, err
@@ -260,7 +268,7 @@ func (r *Registry) Amend(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id i
 	return after, issued, nil
 }
 
-// on is the partner after the change.
+// on returns the partner after the change.
 func (c Change) on(p Partner) (Partner, error) {
 	d := Draft{Name: p.Name, Brand: p.Brand, Strict: p.Strict, SingleKey: p.SingleKey, Webhooks: p.Webhooks}
 	if c.Name != nil {
@@ -285,24 +293,28 @@ func (c Change) on(p Partner) (Partner, error) {
 	if err != nil {
 		return Partner{}, err
 	}
-	p.Name, p.Brand, p.Strict, p.SingleKey, p.Webhooks = d.Name, d.Brand, d.Strict, d.SingleKey, d.Webhooks
+	p.Name = d.Name
+	p.Brand = d.Brand
+	p.Strict = d.Strict
+	p.SingleKey = d.SingleKey
+	p.Webhooks = d.Webhooks
 	return p, nil
 }
 
-// Valid reports the first invalid member of the draft, for a caller that has work
-// to do before it creates the partner.
+// Valid returns a fault for the first invalid field of the draft, for a caller with work to do
+// before it creates the partner.
 func (d Draft) Valid() error {
 	_, err := d.checked()
 	return err
 }
 
-// Valid reports the first member of the change that is invalid for any partner.
+// Valid returns a fault for the first field of the change that is invalid for any partner.
 func (c Change) Valid() error {
 	_, err := c.on(Partner{Name: "any", Brand: DefaultBrand})
 	return err
 }
 
-// checked is the draft as it is stored.
+// checked validates the draft and returns it in its stored form.
 func (d Draft) checked() (Draft, error) {
 	var err error
 	if d.Name, err = validate.Name("name", d.Name, 1, maxName); err != nil {
@@ -315,10 +327,17 @@ func (d Draft) checked() (Draft, error) {
 		d.Brand = DefaultBrand
 	}
 	if len(d.Brand) > maxBrand || strings.ContainsFunc(d.Brand, notInBrand) {
-		return d, fault.Field("brand", "must have 1 to %d letters (a to z), digits or hyphens; it becomes part of header names.", maxBrand)
+		return d, fault.Field(
+			"brand",
+			"must have 1 to %d letters (a to z), digits or hyphens; it becomes part of header names.",
+			maxBrand,
+		)
 	}
 	if d.Webhooks < 0 || d.Webhooks > MaxWebhooks {
-		return d, fault.Field("webhook_concurrency", "must be from 0, which means as many as the installation allows, to %d.", MaxWebhooks)
+		return d, fault.Field(
+			"webhook_concurrency", "must be from 0, which means as many as the installation allows, to %d.",
+			MaxWebhooks,
+		)
 	}
 	return d, nil
 }
@@ -330,7 +349,10 @@ func notInBrand(r rune) bool {
 func subject(id int64) string { return "partner:" + strconv.FormatInt(id, 10) }
 
 func (p Partner) facts() audit.Facts {
-	f := audit.Facts{"name": p.Name, "brand": p.Brand, "client_id": p.ClientID, "strict": p.Strict, "single_key": p.SingleKey}
+	f := audit.Facts{
+		"name": p.Name, "brand": p.Brand, "client_id": p.ClientID, "strict": p.Strict,
+		"single_key": p.SingleKey,
+	}
 	if p.Webhooks != 0 {
 		f["webhook_concurrency"] = p.Webhooks
 	}

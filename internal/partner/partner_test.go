@@ -2,12 +2,14 @@ package partner_test
 
 import (
 	"encoding/hex"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/paging"
@@ -22,24 +24,31 @@ var (
 	operator = audit.Actor{Kind: audit.ByToken, ID: 1, Name: "tests"}
 )
 
-// desk is a registry on an empty database with a clock that the test sets.
-type desk struct {
-	*partner.Registry
+// harness is a registry on a database with users 1 to 9, and a clock that the test sets.
+type harness struct {
+	*partner.Store
 	now time.Time
 }
 
-func open(t *testing.T) *desk {
+func open(t *testing.T) *harness {
 	t.Helper()
 	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{now: noon}
-	d.Registry = &partner.Registry{DB: sqldbtest.Open(t), Sealer: box, Now: func() time.Time { return d.now }}
+	d := &harness{now: noon}
+	d.Store = &partner.Store{DB: sqldbtest.Open(t), Sealer: box, Now: func() time.Time { return d.now }}
+	accounts := &account.Store{DB: d.DB, Now: d.Now}
+	for id := range int64(9) {
+		u, _, err := accounts.Create(t.Context(), operator, account.Person{Email: fmt.Sprintf("user%d@example.com", id+1)})
+		if err != nil || u.ID != id+1 {
+			t.Fatalf("user %d has the id %d, %v", id+1, u.ID, err)
+		}
+	}
 	return d
 }
 
-func (d *desk) create(t *testing.T, draft partner.Draft) (partner.Partner, partner.Credentials) {
+func (d *harness) create(t *testing.T, draft partner.Draft) (partner.Partner, partner.Credentials) {
 	t.Helper()
 	p, c, err := d.tryCreate(t, draft, partner.Credentials{})
 	if err != nil {
@@ -48,7 +57,7 @@ func (d *desk) create(t *testing.T, draft partner.Draft) (partner.Partner, partn
 	return p, c
 }
 
-func (d *desk) tryCreate(t *testing.T, draft partner.Draft, given partner.Credentials) (p partner.Partner, c partner.Credentials, err error) {
+func (d *harness) tryCreate(t *testing.T, draft partner.Draft, given partner.Credentials) (p partner.Partner, c partner.Credentials, err error) {
 	t.Helper()
 	err = d.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
 		p, c, err = d.Create(t.Context(), tx, operator, draft, given)
@@ -57,7 +66,7 @@ func (d *desk) tryCreate(t *testing.T, draft partner.Draft, given partner.Creden
 	return p, c, err
 }
 
-func (d *desk) amend(t *testing.T, id int64, c partner.Change) (p partner.Partner, err error) {
+func (d *harness) amend(t *testing.T, id int64, c partner.Change) (p partner.Partner, err error) {
 	t.Helper()
 	err = d.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
 		p, _, err = d.Amend(t.Context(), tx, operator, id, c)
@@ -66,8 +75,8 @@ func (d *desk) amend(t *testing.T, id int64, c partner.Change) (p partner.Partne
 	return p, err
 }
 
-// entries are the audit entries about a subject, oldest first.
-func (d *desk) entries(t *testing.T, subject string) []audit.Entry {
+// entries returns the audit entries about a subject, oldest first.
+func (d *harness) entries(t *testing.T, subject string) []audit.Entry {
 	t.Helper()
 	l := audit.Log{DB: d.DB}
 	list, _, err := l.List(t.Context(), audit.Filter{Subject: subject}, paging.Page{Number: 1, Limit: 100, Order: paging.OldestFirst})

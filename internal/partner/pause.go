@@ -12,22 +12,22 @@ import (
 	"claviger/internal/validate"
 )
 
-// maxReason is how long the reason of a pause may be, in characters.
+// maxReason is the maximum length of the reason of a pause, in characters.
 const maxReason = 255
 
-// Paused reports whether the partner is paused: nothing of it is sold, redeemed or
-// authorized, and nothing is sent to it.
+// Paused reports whether the partner is paused: nothing of it is sold, redeemed or authorized, and
+// nothing is sent to it.
 func (p Partner) Paused() bool { return !p.PausedAt.IsZero() }
 
-// CheckReason refuses a reason that no pause can have.
+// CheckReason refuses an invalid reason of a pause.
 func CheckReason(reason string) error {
 	_, err := validate.Line("reason", reason, 1, maxReason)
 	return err
 }
 
-// Pause pauses a partner in the caller's transaction. A paused partner keeps the
-// time of its pause and gets the new reason.
-func (r *Registry) Pause(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, reason string) (Partner, error) {
+// Pause pauses a partner in the caller's transaction. A paused partner keeps the time of its pause
+// and gets the new reason.
+func (r *Store) Pause(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, reason string) (Partner, error) {
 	reason, err := validate.Line("reason", reason, 1, maxReason)
 	if err != nil {
 		return Partner{}, err
@@ -41,16 +41,23 @@ func (r *Registry) Pause(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id i
 }
 
 // Resume ends a pause in the caller's transaction; without one it changes nothing.
-func (r *Registry) Resume(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64) (Partner, error) {
+func (r *Store) Resume(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64) (Partner, error) {
 	return r.setPause(ctx, tx, by, id, "partner.resume", func(p *Partner, _ time.Time) {
-		p.PausedAt, p.PauseReason = time.Time{}, ""
+		p.PausedAt = time.Time{}
+		p.PauseReason = ""
 	})
 }
 
-// setPause changes the pause under both locks of the partner, in the order in which
-// they are always acquired: sales wait for the first, changes of the partner for the
-// second.
-func (r *Registry) setPause(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, action string, set func(*Partner, time.Time)) (Partner, error) {
+// setPause changes the pause under both locks of the partner, in their fixed order: sales wait for
+// the first, changes of the partner for the second.
+func (r *Store) setPause(
+	ctx context.Context,
+	tx *sqldb.Tx,
+	by audit.Actor,
+	id int64,
+	action string,
+	set func(*Partner, time.Time),
+) (Partner, error) {
 	if _, err := Lock(tx, id).One(ctx); err != nil {
 		_, err = orUnknown(Partner{}, err, "lock a partner's licenses")
 		return Partner{}, err
@@ -59,20 +66,27 @@ func (r *Registry) setPause(ctx context.Context, tx *sqldb.Tx, by audit.Actor, i
 	if err != nil {
 		return Partner{}, err
 	}
-	now, after := r.Now(), before
+	now := r.Now()
+	after := before
 	set(&after, now)
 	if after == before {
 		return after, nil
 	}
 	r.changed(tx, id)
 	after.UpdatedAt = now
-	tx.Queue(`UPDATE partners SET paused_at = $2, pause_reason = $3, updated_at = $4 WHERE id = $1`, id, after.PausedAt, after.PauseReason, now)
+	tx.Queue(
+		`UPDATE partners SET paused_at = $2, pause_reason = $3, updated_at = $4 WHERE id = $1`,
+		id,
+		after.PausedAt,
+		after.PauseReason,
+		now,
+	)
 	tx.Queue(`UPDATE partner_counters SET paused = $2 WHERE partner_id = $1`, id, after.Paused())
 	audit.Record(tx, now, by, action, subject(id), before.pause(), after.pause())
 	return after, nil
 }
 
-// pause is the state of a pause in an audit entry.
+// pause returns the state of a pause for an audit entry.
 func (p Partner) pause() audit.Facts {
 	return audit.Facts{"paused": p.Paused(), "reason": p.PauseReason}
 }
@@ -86,14 +100,20 @@ func IsPaused(ctx context.Context, r sqldb.Reader, id int64) (bool, error) {
 	return paused, nil
 }
 
-// CheckNotPaused refuses a sale, change or activation for a paused partner. The
-// fault has the operator's reason, which must not be shown to buyers. The caller
-// holds the lock of the ledger, so that a pause takes effect at once.
-func (l Ledger) CheckNotPaused(ctx context.Context, tx *sqldb.Tx) error {
+// CheckNotPaused refuses a sale, change or activation for a paused partner. The fault has the
+// operator's reason, which must not be shown to buyers. The caller holds the lock of the counters, so
+// that a pause takes effect immediately.
+func (l Counters) CheckNotPaused(ctx context.Context, tx *sqldb.Tx) error {
 	if !l.Paused {
 		return nil
 	}
-	reason, err := sqldb.One(ctx, tx, sqldb.Value[string], `SELECT pause_reason FROM partners WHERE id = $1`, l.PartnerID)
+	reason, err := sqldb.One(
+		ctx,
+		tx,
+		sqldb.Value[string],
+		`SELECT pause_reason FROM partners WHERE id = $1`,
+		l.PartnerID,
+	)
 	if err != nil && !errors.Is(err, sqldb.ErrNone) {
 		return fmt.Errorf("read why a partner is paused: %w", err)
 	}

@@ -15,52 +15,76 @@ import (
 	"claviger/internal/validate"
 )
 
-// The bounds of a plan. The highest price is far above any, and far below where
-// sums of prices would overflow.
+// Limits of a plan. The highest price is far above any real one, and low enough that sums of prices
+// do not overflow.
 const (
 	MaxTier  = 1000
 	MaxPrice = 1_000_000_000_000
 	maxRef   = 255
 )
 
-// Plan is one tier of a partner's product as it is sold.
+// Plan is one tier of a partner's product, as offered to buyers.
 type Plan struct {
 	Tier        int
 	Name        string
 	PriceCents  int64
-	Currency    string // three capital letters; may be empty when the price is 0
-	CheckoutURL string // where the buyer pays, if the operator says so
-	ExternalRef string // what the operator's own systems call it
+	Currency    string // three capital letters; may be empty if the price is 0
+	CheckoutURL string // the operator's payment page, if any
+	ExternalRef string // the id in the operator's own systems
 	CreatedAt   time.Time
 	UpdatedAt   time.Time
 
 	Description string
-	Features    []string // what it comes with
-	Recommended bool     // at most one plan of a partner is
-	// Recheck says that the price was entered when amounts of every currency had two digits
-	// after the point: the plan is not on sale until it is saved again.
+	Features    []string
+	Recommended bool // at most one plan of a partner is
+	// Recheck is set if the price was entered when amounts of every currency had two digits after
+	// the point: the plan is not on sale until it is saved again.
 	Recheck bool
-	Sort    int // plans with a lower number come first; those with the same by tier
+	Sort    int // lower numbers come first, then lower tiers
+
+	MaxPerBuyer BuyerLimit
 }
 
 // DisplayName returns the name of the plan, or its tier if it has no name.
 func (p Plan) DisplayName() string { return cmp.Or(p.Name, "Tier "+strconv.Itoa(p.Tier)) }
 
 const planColumns = `tier, name, price_cents, currency, checkout_url, external_ref, created_at, updated_at,
-	description, features, recommended, sort, recheck`
+	description, features, recommended, sort, recheck, max_per_buyer`
 
 func scanPlan(r *sqldb.Row, p *Plan) error {
 	var features string
-	err := r.Scan(&p.Tier, &p.Name, &p.PriceCents, &p.Currency, &p.CheckoutURL, &p.ExternalRef, &p.CreatedAt, &p.UpdatedAt,
-		&p.Description, &features, &p.Recommended, &p.Sort, &p.Recheck)
+	var limit int
+	err := r.Scan(
+		&p.Tier,
+		&p.Name,
+		&p.PriceCents,
+		&p.Currency,
+		&p.CheckoutURL,
+		&p.ExternalRef,
+		&p.CreatedAt,
+		&p.UpdatedAt,
+		&p.Description,
+		&features,
+		&p.Recommended,
+		&p.Sort,
+		&p.Recheck,
+		&limit,
+	)
 	p.Features = splitFeatures(features)
+	p.MaxPerBuyer = BuyerLimitOf(limit)
 	return err
 }
 
 // QueuePlan queues the query for the plan of a tier. sqldb.ErrNone means that the
 // tier is not sold.
 func QueuePlan(tx *sqldb.Tx, partnerID int64, tier int) *sqldb.Result[Plan] {
-	return sqldb.QueueQuery(tx, scanPlan, `SELECT `+planColumns+` FROM plans WHERE partner_id = $1 AND tier = $2`, partnerID, tier)
+	return sqldb.QueueQuery(
+		tx,
+		scanPlan,
+		`SELECT `+planColumns+` FROM plans WHERE partner_id = $1 AND tier = $2`,
+		partnerID,
+		tier,
+	)
 }
 
 // QueuePlanNames queues the query for the tiers and names of a partner's plans.
@@ -68,16 +92,22 @@ func QueuePlanNames(tx *sqldb.Tx, partnerID int64) *sqldb.Result[Plan] {
 	return sqldb.QueueQuery(tx, scanPlanName, `SELECT tier, name FROM plans WHERE partner_id = $1`, partnerID)
 }
 
-// QueuePlanNamesOf is QueuePlanNames for tiers from the lowest to the highest. One that is
-// not sold is not among the plans.
+// QueuePlanNamesOf does the same as QueuePlanNames, for tiers from the lowest to the highest.
 func QueuePlanNamesOf(tx *sqldb.Tx, partnerID int64, lowest, highest int) *sqldb.Result[Plan] {
-	return sqldb.QueueQuery(tx, scanPlanName, `SELECT tier, name FROM plans WHERE partner_id = $1 AND tier >= $2 AND tier <= $3`, partnerID, lowest, highest)
+	return sqldb.QueueQuery(
+		tx,
+		scanPlanName,
+		`SELECT tier, name FROM plans WHERE partner_id = $1 AND tier >= $2 AND tier <= $3`,
+		partnerID,
+		lowest,
+		highest,
+	)
 }
 
 func scanPlanName(r *sqldb.Row, p *Plan) error { return r.Scan(&p.Tier, &p.Name) }
 
 // Plan returns the plan of a tier.
-func (r *Registry) Plan(ctx context.Context, partnerID int64, tier int) (Plan, error) {
+func (r *Store) Plan(ctx context.Context, partnerID int64, tier int) (Plan, error) {
 	var p Plan
 	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		var err error
@@ -91,14 +121,20 @@ func (r *Registry) Plan(ctx context.Context, partnerID int64, tier int) (Plan, e
 	return p, nil
 }
 
-// Plans returns a partner's plans in the order in which buyers see them: by Sort, then the
-// lowest tier first.
-func (r *Registry) Plans(ctx context.Context, partnerID int64) ([]Plan, error) {
+// Plans returns a partner's plans in the order shown to buyers: by Sort, then the lowest tier
+// first.
+func (r *Store) Plans(ctx context.Context, partnerID int64) ([]Plan, error) {
 	var list []Plan
 	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		var err error
 		known := queuePartner(tx, partnerID)
-		list, err = sqldb.All(ctx, tx, scanPlan, `SELECT `+planColumns+` FROM plans WHERE partner_id = $1 ORDER BY sort, tier`, partnerID)
+		list, err = sqldb.All(
+			ctx,
+			tx,
+			scanPlan,
+			`SELECT `+planColumns+` FROM plans WHERE partner_id = $1 ORDER BY sort, tier`,
+			partnerID,
+		)
 		return planError(ctx, known, err)
 	})
 	if err != nil {
@@ -108,8 +144,14 @@ func (r *Registry) Plans(ctx context.Context, partnerID int64) ([]Plan, error) {
 }
 
 // HighestTier returns the highest tier of a partner's plans; 0 if it has none.
-func (r *Registry) HighestTier(ctx context.Context, partnerID int64) (int, error) {
-	tier, err := sqldb.One(ctx, r.DB, sqldb.Value[int64], `SELECT coalesce(max(tier), 0) FROM plans WHERE partner_id = $1`, partnerID)
+func (r *Store) HighestTier(ctx context.Context, partnerID int64) (int, error) {
+	tier, err := sqldb.One(
+		ctx,
+		r.DB,
+		sqldb.Value[int64],
+		`SELECT coalesce(max(tier), 0) FROM plans WHERE partner_id = $1`,
+		partnerID,
+	)
 	if err != nil {
 		return 0, fmt.Errorf("read the highest tier: %w", err)
 	}
@@ -120,8 +162,8 @@ func queuePartner(tx *sqldb.Tx, id int64) *sqldb.Result[int64] {
 	return sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT id FROM partners WHERE id = $1`, id)
 }
 
-// planError returns the fault for a partner that does not exist, or for a plan that
-// it does not have.
+// planError returns the fault for a partner that does not exist, or for a plan that it does not
+// have.
 func planError(ctx context.Context, known *sqldb.Result[int64], err error) error {
 	if err != nil && !errors.Is(err, sqldb.ErrNone) {
 		return err
@@ -138,18 +180,32 @@ func planError(ctx context.Context, known *sqldb.Result[int64], err error) error
 }
 
 func unknownPlan() error {
-	return fault.New(fault.Missing, CodeUnknownPlan, "The partner sells no plan of this tier; list its plans to see which it does.")
+	return fault.New(
+		fault.Missing,
+		CodeUnknownPlan,
+		"The partner sells no plan of this tier; list its plans to see which it does.",
+	)
 }
 
-// PutPlan makes the plan of a tier, or replaces it. One that is already as given
-// is left alone.
-func (r *Registry) PutPlan(ctx context.Context, by audit.Actor, partnerID int64, p Plan) (plan Plan, created bool, err error) {
+// PutPlan makes or replaces the plan of a tier. An identical plan is not written.
+func (r *Store) PutPlan(
+	ctx context.Context,
+	by audit.Actor,
+	partnerID int64,
+	p Plan,
+) (plan Plan, created bool, err error) {
 	return r.PutPlanWith(ctx, by, partnerID, p, p.texts())
 }
 
-// PutPlanWith is PutPlan with other texts than the plan's own: those that are nil stay as
-// they are.
-func (r *Registry) PutPlanWith(ctx context.Context, by audit.Actor, partnerID int64, p Plan, texts PlanTexts) (plan Plan, created bool, err error) {
+// PutPlanWith does the same as PutPlan, with other texts than the plan's own; nil texts stay
+// unchanged.
+func (r *Store) PutPlanWith(
+	ctx context.Context,
+	by audit.Actor,
+	partnerID int64,
+	p Plan,
+	texts PlanTexts,
+) (plan Plan, created bool, err error) {
 	if p, err = texts.on(p).checked(); err != nil {
 		return Plan{}, false, err
 	}
@@ -163,22 +219,46 @@ func (r *Registry) PutPlanWith(ctx context.Context, by audit.Actor, partnerID in
 	return plan, created, nil
 }
 
-func (r *Registry) putPlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID int64, p Plan, texts PlanTexts) (Plan, bool, error) {
+func (r *Store) putPlan(
+	ctx context.Context,
+	tx *sqldb.Tx,
+	by audit.Actor,
+	partnerID int64,
+	p Plan,
+	texts PlanTexts,
+) (Plan, bool, error) {
 	if _, err := lock(ctx, tx, partnerID); err != nil {
 		return Plan{}, false, err
 	}
 	now := r.Now()
-	p.Recheck = false // whoever saves it has seen the price
+	p.Recheck = false // the price has been reviewed by saving it
 	before, err := QueuePlan(tx, partnerID, p.Tier).One(ctx)
 	switch {
 	case errors.Is(err, sqldb.ErrNone):
-		p.CreatedAt, p.UpdatedAt = now, now
+		p.CreatedAt = now
+		p.UpdatedAt = now
 		if err := r.recommendOnly(ctx, tx, by, partnerID, p, now); err != nil {
 			return Plan{}, false, err
 		}
-		tx.Queue(`INSERT INTO plans (partner_id, `+planColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
-			partnerID, p.Tier, p.Name, p.PriceCents, p.Currency, p.CheckoutURL, p.ExternalRef, now, now,
-			p.Description, joinFeatures(p.Features), p.Recommended, p.Sort, false)
+		tx.Queue(
+			`INSERT INTO plans (partner_id, `+planColumns+
+				`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+			partnerID,
+			p.Tier,
+			p.Name,
+			p.PriceCents,
+			p.Currency,
+			p.CheckoutURL,
+			p.ExternalRef,
+			now,
+			now,
+			p.Description,
+			joinFeatures(p.Features),
+			p.Recommended,
+			p.Sort,
+			false,
+			p.MaxPerBuyer.Number(),
+		)
 		audit.Record(tx, now, by, "plan.create", planSubject(partnerID, p.Tier), nil, p.facts())
 		return p, true, nil
 	case err != nil:
@@ -188,9 +268,16 @@ func (r *Registry) putPlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor, pa
 	return p, false, err
 }
 
-// updatePlan writes a plan that differs from what is stored. The partner is locked.
-func (r *Registry) updatePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID int64, before, p Plan) (Plan, error) {
-	p.CreatedAt, p.UpdatedAt = before.CreatedAt, before.UpdatedAt
+// updatePlan writes a plan if it differs from the stored one. The partner is locked.
+func (r *Store) updatePlan(
+	ctx context.Context,
+	tx *sqldb.Tx,
+	by audit.Actor,
+	partnerID int64,
+	before, p Plan,
+) (Plan, error) {
+	p.CreatedAt = before.CreatedAt
+	p.UpdatedAt = before.UpdatedAt
 	if p.same(before) {
 		return p, nil
 	}
@@ -198,17 +285,31 @@ func (r *Registry) updatePlan(ctx context.Context, tx *sqldb.Tx, by audit.Actor,
 	if err := r.recommendOnly(ctx, tx, by, partnerID, p, p.UpdatedAt); err != nil {
 		return Plan{}, err
 	}
-	tx.Queue(`UPDATE plans SET name = $3, price_cents = $4, currency = $5, checkout_url = $6, external_ref = $7, updated_at = $8,
-			description = $9, features = $10, recommended = $11, sort = $12, recheck = $13
+	tx.Queue(
+		`UPDATE plans SET name = $3, price_cents = $4, currency = $5, checkout_url = $6, external_ref = $7, updated_at = $8,
+			description = $9, features = $10, recommended = $11, sort = $12, recheck = $13, max_per_buyer = $14
 		WHERE partner_id = $1 AND tier = $2`,
-		partnerID, p.Tier, p.Name, p.PriceCents, p.Currency, p.CheckoutURL, p.ExternalRef, p.UpdatedAt,
-		p.Description, joinFeatures(p.Features), p.Recommended, p.Sort, p.Recheck)
+		partnerID,
+		p.Tier,
+		p.Name,
+		p.PriceCents,
+		p.Currency,
+		p.CheckoutURL,
+		p.ExternalRef,
+		p.UpdatedAt,
+		p.Description,
+		joinFeatures(p.Features),
+		p.Recommended,
+		p.Sort,
+		p.Recheck,
+		p.MaxPerBuyer.Number(),
+	)
 	audit.Record(tx, p.UpdatedAt, by, "plan.update", planSubject(partnerID, p.Tier), before.facts(), p.facts())
 	return p, nil
 }
 
-// DeletePlan ends the sale of a tier. Licenses of that tier stay as they are.
-func (r *Registry) DeletePlan(ctx context.Context, by audit.Actor, partnerID int64, tier int) error {
+// DeletePlan ends the sale of a tier. Licenses of that tier are not changed.
+func (r *Store) DeletePlan(ctx context.Context, by audit.Actor, partnerID int64, tier int) error {
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if _, err := lock(ctx, tx, partnerID); err != nil {
 			return err
@@ -230,7 +331,7 @@ func (r *Registry) DeletePlan(ctx context.Context, by audit.Actor, partnerID int
 	return nil
 }
 
-// checked is the plan as it is stored.
+// checked validates the plan and returns it in its stored form.
 func (p Plan) checked() (Plan, error) {
 	var err error
 	if p.Tier < 1 || p.Tier > MaxTier {
@@ -246,7 +347,7 @@ func (p Plan) checked() (Plan, error) {
 		return p, err
 	}
 	if p.CheckoutURL != "" {
-		// Only a buyer's browser goes there, so any web address will do.
+		// Only a buyer's browser opens it, so any web address is allowed.
 		if p.CheckoutURL, err = validate.URL("checkout_url", p.CheckoutURL, true); err != nil {
 			return p, err
 		}
@@ -257,7 +358,7 @@ func (p Plan) checked() (Plan, error) {
 	return p.checkedTexts()
 }
 
-// currency checks the code of a currency and returns it in capitals.
+// currency checks a currency code and returns it in capitals.
 func currency(code string, needed bool) (string, error) {
 	if code == "" && !needed {
 		return "", nil

@@ -13,7 +13,7 @@ import (
 	"claviger/internal/validate"
 )
 
-// The bounds of what is said about a plan.
+// Limits of a plan's texts.
 const (
 	MaxPlanDescription = 500 // characters
 	MaxFeatures        = 20
@@ -21,22 +21,29 @@ const (
 	MaxSort            = 1_000_000
 )
 
-// PlanTexts is what buyers read about a plan beside its name and its price; nil leaves a
-// member as it is. They are apart from the rest because people write them, while a program
-// may set prices.
+// PlanTexts are the texts about a plan besides its name and price, and its limit per buyer; nil
+// leaves a field unchanged. They are separate because people write them, while a program may set
+// prices.
 type PlanTexts struct {
 	Description *string
 	Features    *[]string
 	Recommended *bool
 	Sort        *int
+	MaxPerBuyer *BuyerLimit
 }
 
-// texts are all texts of the plan.
+// texts returns all texts of the plan.
 func (p Plan) texts() PlanTexts {
-	return PlanTexts{Description: &p.Description, Features: &p.Features, Recommended: &p.Recommended, Sort: &p.Sort}
+	return PlanTexts{
+		Description: &p.Description,
+		Features:    &p.Features,
+		Recommended: &p.Recommended,
+		Sort:        &p.Sort,
+		MaxPerBuyer: &p.MaxPerBuyer,
+	}
 }
 
-// on is the plan with those texts that are not nil.
+// on returns the plan with the texts that are not nil.
 func (t PlanTexts) on(p Plan) Plan {
 	if t.Description != nil {
 		p.Description = *t.Description
@@ -50,10 +57,13 @@ func (t PlanTexts) on(p Plan) Plan {
 	if t.Sort != nil {
 		p.Sort = *t.Sort
 	}
+	if t.MaxPerBuyer != nil {
+		p.MaxPerBuyer = *t.MaxPerBuyer
+	}
 	return p
 }
 
-// keeping is the plan with the texts of before where t has none.
+// keeping returns the plan with the texts of before where t has none.
 func (t PlanTexts) keeping(p, before Plan) Plan {
 	if t.Description == nil {
 		p.Description = before.Description
@@ -67,11 +77,20 @@ func (t PlanTexts) keeping(p, before Plan) Plan {
 	if t.Sort == nil {
 		p.Sort = before.Sort
 	}
+	if t.MaxPerBuyer == nil {
+		p.MaxPerBuyer = before.MaxPerBuyer
+	}
 	return p
 }
 
-// DescribePlan changes what buyers read about a plan, and neither its name nor its price.
-func (r *Registry) DescribePlan(ctx context.Context, by audit.Actor, partnerID int64, tier int, t PlanTexts) (Plan, error) {
+// DescribePlan changes the texts about a plan, but neither its name nor its price.
+func (r *Store) DescribePlan(
+	ctx context.Context,
+	by audit.Actor,
+	partnerID int64,
+	tier int,
+	t PlanTexts,
+) (Plan, error) {
 	if _, err := t.on(Plan{}).checkedTexts(); err != nil {
 		return Plan{}, err
 	}
@@ -98,8 +117,15 @@ func (r *Registry) DescribePlan(ctx context.Context, by audit.Actor, partnerID i
 	return plan, nil
 }
 
-// recommendOnly has no other plan recommended beside p, if p is.
-func (r *Registry) recommendOnly(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID int64, p Plan, now time.Time) error {
+// recommendOnly removes the recommendation of other plans, if p is recommended.
+func (r *Store) recommendOnly(
+	ctx context.Context,
+	tx *sqldb.Tx,
+	by audit.Actor,
+	partnerID int64,
+	p Plan,
+	now time.Time,
+) error {
 	if !p.Recommended {
 		return nil
 	}
@@ -116,7 +142,7 @@ func (r *Registry) recommendOnly(ctx context.Context, tx *sqldb.Tx, by audit.Act
 	return nil
 }
 
-// checkedTexts is the plan with its texts as they are stored.
+// checkedTexts validates the plan's texts and returns the plan with their stored form.
 func (p Plan) checkedTexts() (Plan, error) {
 	var err error
 	if p.Description, err = validate.Text("description", p.Description, MaxPlanDescription); err != nil {
@@ -131,16 +157,17 @@ func (p Plan) checkedTexts() (Plan, error) {
 			return p, err
 		}
 	}
-	if p.Features = features; len(features) == 0 {
+	p.Features = features
+	if len(features) == 0 {
 		p.Features = nil
 	}
 	if p.Sort < -MaxSort || p.Sort > MaxSort {
 		return p, fault.Field("sort", "must be a whole number from %d to %d.", -MaxSort, MaxSort)
 	}
-	return p, nil
+	return p, p.MaxPerBuyer.check()
 }
 
-// addTexts adds those that there are: most plans have none, and older entries know none.
+// addTexts adds the texts that are set: most plans and older entries have none.
 func (p Plan) addTexts(f audit.Facts) {
 	if p.Description != "" {
 		f["description"] = p.Description
@@ -154,12 +181,15 @@ func (p Plan) addTexts(f audit.Facts) {
 	if p.Sort != 0 {
 		f["sort"] = p.Sort
 	}
+	if p.MaxPerBuyer.Set {
+		f["max_per_buyer"] = p.MaxPerBuyer.Max
+	}
 }
 
 // same reports whether two plans have the same facts.
 func (p Plan) same(o Plan) bool { return reflect.DeepEqual(p, o) }
 
-// Features are stored one per line: none has a line break in it.
+// joinFeatures joins features for storage, one per line: none contains a line break.
 func joinFeatures(list []string) string { return strings.Join(list, "\n") }
 
 func splitFeatures(text string) []string {

@@ -12,29 +12,29 @@ import (
 	"claviger/internal/validate"
 )
 
-// The bounds of what is said about a product, in characters.
+// Limits of a product's texts, in characters.
 const (
 	MaxTagline     = 100
 	MaxDescription = 10_000
 	MaxRefundTerms = 1_000
 )
 
-// Product is what buyers read about a partner's application. Each member may be empty.
+// Product has the texts for buyers about a partner's application. Each field may be empty.
 type Product struct {
 	PartnerID    int64
-	Tagline      string // one line, beneath the name
+	Tagline      string // one line, below the name
 	Description  string // Markdown
 	Website      string
-	SupportEmail string // whom buyers ask
+	SupportEmail string // contact for buyers
 	RefundTerms  string
 	Icon         string // the hash of its icon; "": it has none
 	UpdatedAt    time.Time
 }
 
-// ProductPath is the page of a partner's product.
+// ProductPath returns the path of the page of a partner's product.
 func ProductPath(partnerID int64) string { return "/products/" + strconv.FormatInt(partnerID, 10) }
 
-// IconPath is where the icon is served, "" if there is none. Another icon has another path.
+// IconPath returns the path of the icon, "" if there is none. Another icon has another path.
 func (p Product) IconPath() string {
 	if p.Icon == "" {
 		return ""
@@ -46,12 +46,20 @@ const productColumns = `products.partner_id, products.tagline, products.descript
 	products.support_email, products.refund_terms, products.icon, products.updated_at`
 
 func scanProduct(r *sqldb.Row, p *Product) error {
-	return r.Scan(&p.PartnerID, &p.Tagline, &p.Description, &p.Website, &p.SupportEmail, &p.RefundTerms, &p.Icon, &p.UpdatedAt)
+	return r.Scan(
+		&p.PartnerID,
+		&p.Tagline,
+		&p.Description,
+		&p.Website,
+		&p.SupportEmail,
+		&p.RefundTerms,
+		&p.Icon,
+		&p.UpdatedAt,
+	)
 }
 
-// Product returns what is said about a partner's application. Nothing is said about one
-// that does not exist.
-func (r *Registry) Product(ctx context.Context, partnerID int64) (Product, error) {
+// Product returns the texts about a partner's application. For an unknown partner they are empty.
+func (r *Store) Product(ctx context.Context, partnerID int64) (Product, error) {
 	return readProduct(ctx, r.DB, partnerID)
 }
 
@@ -66,43 +74,28 @@ func readProduct(ctx context.Context, r sqldb.Reader, partnerID int64) (Product,
 	return p, nil
 }
 
-// Products returns what is said about the applications of those partners, by id. It has a
-// product for each id.
-func Products(ctx context.Context, r sqldb.Reader, ids []int64) (map[int64]Product, error) {
-	found := make(map[int64]Product, len(ids))
-	if len(ids) == 0 {
-		return found, nil
-	}
-	list, err := sqldb.All(ctx, r, scanProduct, `SELECT `+productColumns+` FROM products WHERE partner_id = ANY($1)`, ids)
-	if err != nil {
-		return nil, fmt.Errorf("read products: %w", err)
-	}
-	for _, id := range ids {
-		found[id] = Product{PartnerID: id}
-	}
-	for _, p := range list {
-		found[p.PartnerID] = p
-	}
-	return found, nil
-}
-
-// ProductChange is what is to be said about a product; nil leaves a member as it is.
+// ProductChange is a change of a product; nil leaves a field unchanged.
 type ProductChange struct {
 	Tagline, Description, Website, SupportEmail, RefundTerms *string
 
 	Icon *[]byte // a picture: PNG, JPEG or WebP; empty: none
 }
 
-// ChangeProduct changes what is said about a partner's application. It writes nothing if
-// nothing changes.
-func (r *Registry) ChangeProduct(ctx context.Context, by audit.Actor, partnerID int64, c ProductChange) (Product, error) {
+// ChangeProduct changes the texts and icon of a partner's application. It writes nothing if nothing
+// changes.
+func (r *Store) ChangeProduct(
+	ctx context.Context,
+	by audit.Actor,
+	partnerID int64,
+	c ProductChange,
+) (Product, error) {
 	if _, err := c.on(Product{}); err != nil {
 		return Product{}, err
 	}
 	var icon Icon
-	if c.Icon != nil && len(*c.Icon) > 0 { // before the transaction: it takes a while
+	if c.Icon != nil && len(*c.Icon) > 0 { // before the transaction, because it takes a while
 		var err error
-		if icon, err = readIcon(*c.Icon); err != nil {
+		if icon, err = r.readPicture(ctx, partnerID, *c.Icon); err != nil {
 			return Product{}, err
 		}
 	}
@@ -139,14 +132,24 @@ func (r *Registry) ChangeProduct(ctx context.Context, by audit.Actor, partnerID 
 }
 
 func storeProduct(tx *sqldb.Tx, p Product) {
-	tx.Queue(`INSERT INTO products (partner_id, tagline, description, website, support_email, refund_terms, icon, updated_at)
+	tx.Queue(
+		`INSERT INTO products (partner_id, tagline, description, website, support_email, refund_terms, icon, updated_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-		ON CONFLICT (partner_id) DO UPDATE SET tagline = excluded.tagline, description = excluded.description, website = excluded.website,
+		ON CONFLICT (partner_id)
+		DO UPDATE SET tagline = excluded.tagline, description = excluded.description, website = excluded.website,
 			support_email = excluded.support_email, refund_terms = excluded.refund_terms, icon = excluded.icon, updated_at = excluded.updated_at`,
-		p.PartnerID, p.Tagline, p.Description, p.Website, p.SupportEmail, p.RefundTerms, p.Icon, p.UpdatedAt)
+		p.PartnerID,
+		p.Tagline,
+		p.Description,
+		p.Website,
+		p.SupportEmail,
+		p.RefundTerms,
+		p.Icon,
+		p.UpdatedAt,
+	)
 }
 
-// on is the product after the change, but for its icon.
+// on returns the product after the change, except for its icon.
 func (c ProductChange) on(p Product) (Product, error) {
 	var err error
 	set := func(to *string, value *string, check func(string) (string, error)) {
@@ -155,15 +158,27 @@ func (c ProductChange) on(p Product) (Product, error) {
 		}
 	}
 	set(&p.Tagline, c.Tagline, func(s string) (string, error) { return validate.Name("tagline", s, 0, MaxTagline) })
-	set(&p.Description, c.Description, func(s string) (string, error) { return validate.Text("description", s, MaxDescription) })
-	// Only a buyer's browser goes there, so any web address will do.
+	set(
+		&p.Description,
+		c.Description,
+		func(s string) (string, error) { return validate.Text("description", s, MaxDescription) },
+	)
+	// Only a buyer's browser opens it, so any web address is allowed.
 	set(&p.Website, c.Website, orEmpty(func(s string) (string, error) { return validate.URL("website", s, true) }))
-	set(&p.SupportEmail, c.SupportEmail, orEmpty(func(s string) (string, error) { return validate.Email("support_email", s) }))
-	set(&p.RefundTerms, c.RefundTerms, func(s string) (string, error) { return validate.Text("refund_terms", s, MaxRefundTerms) })
+	set(
+		&p.SupportEmail,
+		c.SupportEmail,
+		orEmpty(func(s string) (string, error) { return validate.Email("support_email", s) }),
+	)
+	set(
+		&p.RefundTerms,
+		c.RefundTerms,
+		func(s string) (string, error) { return validate.Text("refund_terms", s, MaxRefundTerms) },
+	)
 	return p, err
 }
 
-// orEmpty is a check that lets an empty text pass.
+// orEmpty returns a check that also accepts an empty text.
 func orEmpty(check func(string) (string, error)) func(string) (string, error) {
 	return func(s string) (string, error) {
 		if s == "" {

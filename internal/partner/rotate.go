@@ -20,32 +20,38 @@ type Rotation struct {
 	Repeated      bool      // an earlier request made the secret, and showed it
 }
 
-// Renewal asks for a new secret in place of another.
+// Renewal asks for a new secret to replace another.
 type Renewal struct {
 	What    Secret
 	Name    string        // of an API key; "" is MainKey
 	Overlap time.Duration // how long the replaced one stays valid
 
-	// Replaces is the credential that is to be replaced. If another stands in its place
-	// by now, nothing is done. 0: whichever stands there.
+	// Replaces is the credential to replace. If another has already replaced it, the renewal is
+	// refused. 0: the current one.
 	Replaces int64
 
-	// New says that there must be none to replace.
+	// New requires that there is none to replace.
 	New bool
 
-	// Once recognises a repeat, which makes no second secret and cannot show the first.
+	// Once recognizes a repeat, which makes no second secret and cannot show the first.
 	Once idempotency.Request
 }
 
 // Rotate replaces a secret of a partner; of its API keys, the main one. See Renew.
-func (r *Registry) Rotate(ctx context.Context, by audit.Actor, id int64, what Secret, overlap time.Duration) (Rotation, error) {
+func (r *Store) Rotate(
+	ctx context.Context,
+	by audit.Actor,
+	id int64,
+	what Secret,
+	overlap time.Duration,
+) (Rotation, error) {
 	return r.Renew(ctx, by, id, Renewal{What: what, Overlap: overlap})
 }
 
-// Renew replaces a secret of a partner. The replaced one stays valid for the overlap;
-// one that was replaced earlier ends at once, so that at most two are valid.
-// With a single key, renewing the main API key or the webhook secret renews both.
-func (r *Registry) Renew(ctx context.Context, by audit.Actor, id int64, n Renewal) (Rotation, error) {
+// Renew replaces a secret of a partner. The replaced one stays valid for the overlap; one replaced
+// earlier ends immediately, so that at most two are valid. With a single key, renewing the main API
+// key or the webhook secret renews both.
+func (r *Store) Renew(ctx context.Context, by audit.Actor, id int64, n Renewal) (Rotation, error) {
 	if n.Name == "" || n.What != APIKey {
 		n.Name = MainKey
 	}
@@ -67,14 +73,25 @@ func (r *Registry) Renew(ctx context.Context, by audit.Actor, id int64, n Renewa
 		}
 		r.changed(tx, id)
 		if p.signs(kind, n.Name) {
-			// The one before a switch of single_key would be the third that signs.
+			// Otherwise the one from before a switch of single_key would be a third one that signs.
 			if _, err := p.endSigning(ctx, tx); err != nil {
 				return err
 			}
 		}
 		done = r.replace(tx, p, n)
-		audit.Record(tx, r.Now(), by, "partner.rotate", subject(id), nil,
-			audit.Facts{"what": string(n.What), "overlap_s": int64(n.Overlap / time.Second), "ending": tail(done.Value)})
+		audit.Record(
+			tx,
+			r.Now(),
+			by,
+			"partner.rotate",
+			subject(id),
+			nil,
+			audit.Facts{
+				"what":      string(n.What),
+				"overlap_s": int64(n.Overlap / time.Second),
+				"ending":    tail(done.Value),
+			},
+		)
 		return nil
 	})
 	if err != nil {
@@ -83,13 +100,13 @@ func (r *Registry) Renew(ctx context.Context, by audit.Actor, id int64, n Renewa
 	return done, nil
 }
 
-// once runs do in a transaction, unless a request like this one did before: then done is
-// a repeat.
-func (r *Registry) once(ctx context.Context, q idempotency.Request, done *Rotation, do func(tx *sqldb.Tx) error) error {
+// once runs do in a transaction, unless the request was made before: then done is a repeat.
+func (r *Store) once(ctx context.Context, q idempotency.Request, done *Rotation, do func(tx *sqldb.Tx) error) error {
 	return r.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		var nothing struct{}
 		found, err := idempotency.Lookup(ctx, tx, q, &nothing)
-		if *done = (Rotation{Repeated: found}); found || err != nil {
+		*done = (Rotation{Repeated: found})
+		if found || err != nil {
 			return err
 		}
 		if err := do(tx); err != nil {
@@ -99,11 +116,12 @@ func (r *Registry) once(ctx context.Context, q idempotency.Request, done *Rotati
 	})
 }
 
-// replaceable refuses a renewal of a key that is not there, and of one that has been
-// replaced or revoked since the sender looked.
+// replaceable refuses the renewal of an unknown key, and of one that was replaced or revoked since
+// the sender saw it.
 func replaceable(ctx context.Context, tx *sqldb.Tx, p Partner, kind Secret, n Renewal) error {
 	current, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT id FROM partner_secrets
-		WHERE partner_id = $1 AND kind = $2 AND name = $3 AND expires_at = 0 ORDER BY id DESC LIMIT 1`, p.ID, kind, n.Name)
+		WHERE partner_id = $1 AND kind = $2 AND name = $3 AND expires_at = 0 ORDER BY id DESC
+		LIMIT 1`, p.ID, kind, n.Name)
 	switch {
 	case err != nil && !errors.Is(err, sqldb.ErrNone):
 		return fmt.Errorf("find the secret to replace: %w", err)
@@ -115,9 +133,9 @@ func replaceable(ctx context.Context, tx *sqldb.Tx, p Partner, kind Secret, n Re
 	return nil
 }
 
-// Switch ends a rotation's overlap now: the replaced secret becomes invalid, and
-// webhooks are signed by the new one alone. Without an overlap it changes nothing.
-func (r *Registry) Switch(ctx context.Context, by audit.Actor, id int64, what Secret) error {
+// Switch ends a rotation's overlap now: the replaced secret becomes invalid, and only the new one
+// signs webhooks. Without an overlap it changes nothing.
+func (r *Store) Switch(ctx context.Context, by audit.Actor, id int64, what Secret) error {
 	if err := what.valid(); err != nil {
 		return err
 	}
@@ -139,9 +157,15 @@ func (r *Registry) Switch(ctx context.Context, by audit.Actor, id int64, what Se
 	return nil
 }
 
-// end deletes the replaced secrets of a kind, and returns how many there were.
-func (r *Registry) end(ctx context.Context, tx *sqldb.Tx, p Partner, kind Secret) (int64, error) {
-	ended, err := tx.Exec(ctx, `DELETE FROM partner_secrets WHERE partner_id = $1 AND kind = $2 AND expires_at > $3`, p.ID, kind, r.Now())
+// end deletes the replaced secrets of a kind, and returns their number.
+func (r *Store) end(ctx context.Context, tx *sqldb.Tx, p Partner, kind Secret) (int64, error) {
+	ended, err := tx.Exec(
+		ctx,
+		`DELETE FROM partner_secrets WHERE partner_id = $1 AND kind = $2 AND expires_at > $3`,
+		p.ID,
+		kind,
+		r.Now(),
+	)
 	if err != nil || !p.signs(kind, MainKey) {
 		return ended, err
 	}
@@ -158,7 +182,7 @@ func (s Secret) valid() error {
 	}
 }
 
-// stored is the kind under which a secret is stored: a single key is an API key.
+// stored returns the kind under which a secret is stored: a single key is an API key.
 func (p Partner) stored(what Secret) Secret {
 	if p.SingleKey && what == WebhookSecret {
 		return APIKey
@@ -166,8 +190,8 @@ func (p Partner) stored(what Secret) Secret {
 	return what
 }
 
-// replace queues what a rotation writes, under the partner's lock.
-func (r *Registry) replace(tx *sqldb.Tx, p Partner, n Renewal) Rotation {
+// replace queues the rows of a rotation, under the partner's lock.
+func (r *Store) replace(tx *sqldb.Tx, p Partner, n Renewal) Rotation {
 	kind := p.stored(n.What)
 	now := r.Now()
 	until := now.Add(n.Overlap)

@@ -10,11 +10,10 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Named returns the partners that a text names, the best match first, at most limit, and
-// whether there are more: by the whole name or its beginning, by beginnings of its words
-// in any order, letter case aside, or by external id. It reads the names of all
-// partners, which are few.
-func (r *Registry) Named(ctx context.Context, text string, limit int) (list []Partner, more bool, err error) {
+// Named returns the partners that match a text, the best match first, at most limit, and whether
+// there are more. It matches the whole name or its beginning, beginnings of its words in any order,
+// ignoring case, or the external id. It reads the names of all partners, which are few.
+func (r *Store) Named(ctx context.Context, text string, limit int) (list []Partner, more bool, err error) {
 	type row struct {
 		id               int64
 		name, externalID string
@@ -27,7 +26,8 @@ func (r *Registry) Named(ctx context.Context, text string, limit int) (list []Pa
 	}
 	var found []row
 	for _, v := range rows {
-		if v.rank = nameRank(v.name, text); v.externalID == text && text != "" {
+		v.rank = nameRank(v.name, text)
+		if v.externalID == text && text != "" {
 			v.rank = 1
 		}
 		if v.rank > 0 {
@@ -53,8 +53,8 @@ func (r *Registry) Named(ctx context.Context, text string, limit int) (list []Pa
 	return list, more, nil
 }
 
-// nameRank is how well a text names a partner: 1 is its name, 2 the name's beginning, 3
-// beginnings of its words; 0: not at all.
+// nameRank returns how well a text matches a name: 1 is the name, 2 its beginning, 3 beginnings of
+// its words; 0: not at all.
 func nameRank(name, text string) int {
 	name, text = strings.ToLower(name), strings.ToLower(strings.TrimSpace(text))
 	switch {
@@ -76,8 +76,8 @@ func nameRank(name, text string) int {
 	return 3
 }
 
-// Names returns what partners are called, by their ids.
-func (r *Registry) Names(ctx context.Context, ids []int64) (map[int64]string, error) {
+// Names returns the names of partners, by id.
+func (r *Store) Names(ctx context.Context, ids []int64) (map[int64]string, error) {
 	names := make(map[int64]string, len(ids))
 	if len(ids) == 0 {
 		return names, nil

@@ -13,8 +13,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// works reports which of the keys opens the API as that partner.
-func (d *desk) works(t *testing.T, id int64, keys ...string) []bool {
+// works reports for each key whether it opens the API as that partner.
+func (d *harness) works(t *testing.T, id int64, keys ...string) []bool {
 	t.Helper()
 	var got []bool
 	for _, key := range keys {
@@ -27,7 +27,7 @@ func (d *desk) works(t *testing.T, id int64, keys ...string) []bool {
 	return got
 }
 
-func (d *desk) rotate(t *testing.T, id int64, what partner.Secret, overlap time.Duration) partner.Rotation {
+func (d *harness) rotate(t *testing.T, id int64, what partner.Secret, overlap time.Duration) partner.Rotation {
 	t.Helper()
 	r, err := d.Rotate(t.Context(), operator, id, what, overlap)
 	if err != nil {
@@ -36,7 +36,7 @@ func (d *desk) rotate(t *testing.T, id int64, what partner.Secret, overlap time.
 	return r
 }
 
-func (d *desk) webhookSecrets(t *testing.T, id int64) []string {
+func (d *harness) webhookSecrets(t *testing.T, id int64) []string {
 	t.Helper()
 	list, err := d.WebhookSecrets(t.Context(), id)
 	if err != nil {
@@ -234,7 +234,7 @@ func TestRotateAtOnce(t *testing.T) {
 	}
 }
 
-// TestNoSecretAtRest reads all that was written and looks for what was shown.
+// TestNoSecretAtRest searches all stored rows for secrets in plain text.
 func TestNoSecretAtRest(t *testing.T) {
 	d := open(t)
 	a, ca := d.create(t, partner.Draft{Name: "a"})

@@ -10,13 +10,14 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// switchTo changes single_key and returns what the partner is given.
-func (d *desk) switchTo(t *testing.T, id int64, single bool, overlap time.Duration) partner.Issued {
+// switchTo changes single_key and returns the issued secrets.
+func (d *harness) switchTo(t *testing.T, id int64, single bool, overlap time.Duration) partner.Issued {
 	t.Helper()
 	var issued partner.Issued
 	err := d.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
 		p, got, err := d.Amend(t.Context(), tx, operator, id, partner.Change{SingleKey: &single, Overlap: overlap})
-		if issued = got; err == nil && p.SingleKey != single {
+		issued = got
+		if err == nil && p.SingleKey != single {
 			t.Errorf("single_key is %v", p.SingleKey)
 		}
 		return err
@@ -27,8 +28,8 @@ func (d *desk) switchTo(t *testing.T, id int64, single bool, overlap time.Durati
 	return issued
 }
 
-// holds checks which API keys serve and which secrets sign, the newest first.
-func (d *desk) holds(t *testing.T, when string, id int64, keys, ended, signing []string) {
+// holds checks the valid API keys and the signing secrets, newest first.
+func (d *harness) holds(t *testing.T, when string, id int64, keys, ended, signing []string) {
 	t.Helper()
 	for _, key := range keys {
 		if p, err := d.ByKey(t.Context(), key); err != nil || p.ID != id {
@@ -45,8 +46,7 @@ func (d *desk) holds(t *testing.T, when string, id int64, keys, ended, signing [
 	}
 }
 
-// TestSwitchingToASingleKeyAndBack replaces both secrets, and the old ones go on
-// for the overlap.
+// TestSwitchingToASingleKeyAndBack replaces both secrets; the old ones stay valid for the overlap.
 func TestSwitchingToASingleKeyAndBack(t *testing.T) {
 	d := open(t)
 	p, c := d.create(t, partner.Draft{Name: "Acme"})
@@ -83,7 +83,7 @@ func TestSwitchingToASingleKeyAndBack(t *testing.T) {
 	}
 }
 
-// TestSwitchingWithoutAnOverlap ends the old secrets at once.
+// TestSwitchingWithoutAnOverlap ends the old secrets immediately.
 func TestSwitchingWithoutAnOverlap(t *testing.T) {
 	d := open(t)
 	p, c := d.create(t, partner.Draft{Name: "Acme"})
@@ -93,8 +93,8 @@ func TestSwitchingWithoutAnOverlap(t *testing.T) {
 	d.holds(t, "off", p.ID, []string{two.APIKey}, []string{one.APIKey}, []string{two.WebhookSecret})
 }
 
-// TestAfterASwitch: in its overlap a further rotation leaves two that sign, and the
-// overlap can be ended for the webhooks alone.
+// TestAfterASwitch checks that a further rotation during the overlap leaves two signing secrets,
+// and that the overlap can be ended for webhooks only.
 func TestAfterASwitch(t *testing.T) {
 	for single, what := range map[bool]partner.Secret{true: partner.APIKey, false: partner.WebhookSecret} {
 		d := open(t)
@@ -111,7 +111,7 @@ func TestAfterASwitch(t *testing.T) {
 		if err := d.Switch(t.Context(), operator, p.ID, partner.WebhookSecret); err != nil {
 			t.Fatal(err)
 		}
-		// A single key is one: ending it ends both. Else the old API key goes on.
+		// Ending a single key ends both uses. Otherwise the old API key continues.
 		keys, ended := []string{issued.APIKey, c.APIKey}, []string(nil)
 		if single {
 			keys, ended = keys[:1], keys[1:]

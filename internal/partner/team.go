@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/invitation"
 	"claviger/internal/sqldb"
 )
 
-// MaxMembers is how many people may act for a partner.
+// MaxMembers is the maximum number of members of a partner.
 const MaxMembers = 200
 
 // member reads a member, also in a transaction that locked the partner.
@@ -21,20 +22,24 @@ func member(ctx context.Context, r sqldb.Reader, partnerID, userID int64) (Membe
 		`SELECT `+memberColumns+` FROM members WHERE partner_id = $1 AND user_id = $2`, partnerID, userID)
 	switch {
 	case errors.Is(err, sqldb.ErrNone):
-		return Member{}, fault.New(fault.Missing, codeUnknownMember, "Nobody in the team has this id; the person may have left it.")
+		return Member{}, fault.New(
+			fault.Missing,
+			codeUnknownMember,
+			"No member of the team has this id; the person may have left it.",
+		)
 	case err != nil:
 		return Member{}, fmt.Errorf("read a member: %w", err)
 	}
 	return m, nil
 }
 
-// Member returns a person who acts for a partner.
-func (r *Registry) Member(ctx context.Context, partnerID, userID int64) (Member, error) {
+// Member returns the membership of a user.
+func (r *Store) Member(ctx context.Context, partnerID, userID int64) (Member, error) {
 	return member(ctx, r.DB, partnerID, userID)
 }
 
-// lockTeam locks the partner for a change of its team. A member who makes it must be an
-// admin now: their role may have changed since the request was let in.
+// lockTeam locks the partner for a change of its team. If a member makes the change, they must be
+// an admin now: their role may have changed since the request was authorized.
 func lockTeam(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID int64) (Partner, error) {
 	p, err := lock(ctx, tx, partnerID)
 	if err != nil || by.ActingFor == 0 {
@@ -49,32 +54,48 @@ func lockTeam(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID int64
 	return p, nil
 }
 
-// dispensable refuses to take the role from the last admin. The partner is locked, so
-// that of two admins who remove each other at once one stays.
+// dispensable refuses to remove the role of the last admin. The partner is locked, so that one
+// admin stays if two remove each other concurrently.
 func (m Member) dispensable(ctx context.Context, tx *sqldb.Tx) error {
 	if m.Role != Admin {
 		return nil
 	}
-	others, err := sqldb.One(ctx, tx, sqldb.Value[int64],
-		`SELECT count(*) FROM members WHERE partner_id = $1 AND role = $2 AND user_id <> $3`, m.PartnerID, Admin, m.UserID)
+	others, err := sqldb.One(
+		ctx,
+		tx,
+		sqldb.Value[int64],
+		`SELECT count(*) FROM members WHERE partner_id = $1 AND role = $2 AND user_id <> $3`,
+		m.PartnerID,
+		Admin,
+		m.UserID,
+	)
 	if err != nil {
 		return fmt.Errorf("count the other admins: %w", err)
 	}
 	if others == 0 {
 		return fault.New(fault.Conflict, CodeLastAdmin,
-			"The team needs an admin, and nobody else is one. Make somebody else an admin first, then do this again.")
+			"The team needs an admin, and no one else is one. Make another member an admin first, then do this again.")
 	}
 	return nil
 }
 
-// ChangeRole gives a member another role. was is the role that the sender saw: if it is
-// another by now, nothing is changed.
-func (r *Registry) ChangeRole(ctx context.Context, by audit.Actor, partnerID, userID int64, was, role Role) (Member, error) {
+// ChangeRole gives a member another role. was is the role that the sender saw: if the role has
+// changed since, ChangeRole refuses. A new right signs the member out everywhere; a loss of rights,
+// out of the console and the portal.
+func (r *Store) ChangeRole(
+	ctx context.Context,
+	by audit.Actor,
+	partnerID, userID int64,
+	was, role Role,
+) (Member, error) {
 	if err := role.valid(); err != nil {
 		return Member{}, err
 	}
 	var m Member
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		if err := account.Present(ctx, tx, userID); err != nil {
+			return err
+		}
 		if _, err := lockTeam(ctx, tx, by, partnerID); err != nil {
 			return err
 		}
@@ -83,8 +104,14 @@ func (r *Registry) ChangeRole(ctx context.Context, by audit.Actor, partnerID, us
 			return err
 		}
 		if old.Role != was {
-			return fault.New(fault.Conflict, codeMemberChanged,
-				"This person's role has been changed from %s to %s since the page was shown. Nothing was changed; look at the team as it is now.", was, old.Role)
+			return fault.New(
+				fault.Conflict,
+				codeMemberChanged,
+				"This person's role has been changed from %s to %s since the page was shown. Nothing was changed; "+
+					"look at the team as it is now.",
+				was,
+				old.Role,
+			)
 		}
 		old.Role = role
 		m, err = r.setRole(ctx, tx, by, old)
@@ -96,11 +123,14 @@ func (r *Registry) ChangeRole(ctx context.Context, by audit.Actor, partnerID, us
 	return m, nil
 }
 
-// RemoveMember ends a person's membership, and the invitations that they sent. Whoever
-// removes themselves leaves the team, which needs no role.
-func (r *Registry) RemoveMember(ctx context.Context, by audit.Actor, partnerID, userID int64) error {
+// RemoveMember ends a person's membership, the invitations that they sent, and their sessions in
+// the console and the portal. Members can remove themselves with any role.
+func (r *Store) RemoveMember(ctx context.Context, by audit.Actor, partnerID, userID int64) error {
 	leaves := by.Kind == audit.ByUser && by.ID == userID
 	err := r.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		if err := account.Present(ctx, tx, userID); err != nil {
+			return err
+		}
 		if leaves {
 			_, err = lock(ctx, tx, partnerID)
 		} else {
@@ -117,6 +147,9 @@ func (r *Registry) RemoveMember(ctx context.Context, by audit.Actor, partnerID, 
 			return err
 		}
 		m.remove(tx, r.Now())
+		if _, err := r.ranked(ctx, tx, userID, m.Role, ""); err != nil {
+			return err
+		}
 		action := "partner.member_remove"
 		if leaves {
 			action = "partner.member_leave"
@@ -136,12 +169,19 @@ func (m Member) remove(tx *sqldb.Tx, at time.Time) {
 	invitation.EndOf(tx, m.PartnerID, m.UserID, at)
 }
 
-// SoleAdminOf returns the partners whose last admin a user is.
-func (r *Registry) SoleAdminOf(ctx context.Context, userID int64) ([]Partner, error) {
-	list, err := sqldb.All(ctx, r.DB, scan, `SELECT `+columns+` FROM members JOIN partners ON partners.id = members.partner_id
+// SoleAdminOf returns the partners that have a user as their only admin.
+func (r *Store) SoleAdminOf(ctx context.Context, userID int64) ([]Partner, error) {
+	list, err := sqldb.All(
+		ctx,
+		r.DB,
+		scan,
+		`SELECT `+columns+` FROM members JOIN partners ON partners.id = members.partner_id
 		WHERE members.user_id = $1 AND members.role = $2 AND NOT EXISTS (SELECT 1 FROM members AS others
 			WHERE others.partner_id = members.partner_id AND others.role = $2 AND others.user_id <> $1)
-		ORDER BY partners.name, partners.id`, userID, Admin)
+		ORDER BY partners.name, partners.id`,
+		userID,
+		Admin,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("list whose last admin a user is: %w", err)
 	}

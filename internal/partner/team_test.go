@@ -14,13 +14,13 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// as is a member who acts for a partner.
+// as returns a member that acts for a partner.
 func as(partnerID, userID int64) audit.Actor {
 	return audit.Actor{Kind: audit.ByUser, ID: userID, ActingFor: partnerID}
 }
 
 // team makes a partner with members: user 1 has the first role, and so on.
-func (d *desk) team(t *testing.T, roles ...partner.Role) partner.Partner {
+func (d *harness) team(t *testing.T, roles ...partner.Role) partner.Partner {
 	t.Helper()
 	p, _ := d.create(t, partner.Draft{Name: "a"})
 	for i, role := range roles {
@@ -31,8 +31,8 @@ func (d *desk) team(t *testing.T, roles ...partner.Role) partner.Partner {
 	return p
 }
 
-// roles are the members of a partner as "user role".
-func (d *desk) roles(t *testing.T, id int64) (list []string) {
+// roles returns the members of a partner as "user role".
+func (d *harness) roles(t *testing.T, id int64) (list []string) {
 	t.Helper()
 	members, err := d.Members(t.Context(), id)
 	if err != nil {
@@ -107,18 +107,21 @@ func TestTeam(t *testing.T) {
 	}
 }
 
-// TestAdminsRemoveEachOther: whatever two admins do to each other at once, one stays.
+// TestAdminsRemoveEachOther checks that one of two admins stays if they remove or demote each
+// other, leave or are erased concurrently.
 func TestAdminsRemoveEachOther(t *testing.T) {
-	for name, act := range map[string]func(ctx context.Context, d *desk, p, by, other int64) error{
-		"remove": func(ctx context.Context, d *desk, p, by, other int64) error {
+	for name, act := range map[string]func(ctx context.Context, d *harness, p, by, other int64) error{
+		"remove": func(ctx context.Context, d *harness, p, by, other int64) error {
 			return d.RemoveMember(ctx, as(p, by), p, other)
 		},
-		"demote": func(ctx context.Context, d *desk, p, by, other int64) error {
+		"demote": func(ctx context.Context, d *harness, p, by, other int64) error {
 			_, err := d.ChangeRole(ctx, as(p, by), p, other, partner.Admin, partner.Viewer)
 			return err
 		},
-		"leave": func(ctx context.Context, d *desk, p, by, _ int64) error { return d.RemoveMember(ctx, as(p, by), p, by) },
-		"erase": func(ctx context.Context, d *desk, _, by, _ int64) error {
+		"leave": func(ctx context.Context, d *harness, p, by, _ int64) error {
+			return d.RemoveMember(ctx, as(p, by), p, by)
+		},
+		"erase": func(ctx context.Context, d *harness, _, by, _ int64) error {
 			return d.DB.Write(ctx, func(tx *sqldb.Tx) error {
 				return partner.Leave(ctx, tx, audit.Actor{Kind: audit.ByUser, ID: by}, by, noon)
 			})
@@ -153,8 +156,8 @@ func TestAdminsRemoveEachOther(t *testing.T) {
 	}
 }
 
-// clear ends a team, so that erasing a user means one partner.
-func (d *desk) clear(t *testing.T, id int64) {
+// clear removes a team, so that erasing a user affects one partner.
+func (d *harness) clear(t *testing.T, id int64) {
 	t.Helper()
 	err := d.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
 		_, err := tx.Exec(t.Context(), `DELETE FROM members WHERE partner_id = $1`, id)
@@ -165,8 +168,8 @@ func (d *desk) clear(t *testing.T, id int64) {
 	}
 }
 
-// TestErasedMember: the marketplace can erase the last admin, who cannot erase
-// themselves; either way the history says that somebody is gone.
+// TestErasedMember checks that the marketplace can erase the last admin, and that they cannot erase
+// themselves. In both cases the history shows that a member is gone.
 func TestErasedMember(t *testing.T) {
 	d := open(t)
 	p := d.team(t, partner.Admin, partner.Developer)

@@ -9,8 +9,8 @@ import (
 	"claviger/internal/license"
 )
 
-// PaidHere returns what of an order to refund was paid here and can go back.
-func (b *Book) PaidHere(ctx context.Context, o license.RefundOrder) ([]Checkout, error) {
+// PaidHere returns the checkouts of a refund order that were paid here and can be refunded.
+func (b *Store) PaidHere(ctx context.Context, o license.RefundOrder) ([]Checkout, error) {
 	if !b.Takes() {
 		return nil, nil
 	}
@@ -22,10 +22,15 @@ func (b *Book) PaidHere(ctx context.Context, o license.RefundOrder) ([]Checkout,
 	return slices.DeleteFunc(list, func(c Checkout) bool { return c.Paid.Units == 0 }), err
 }
 
-// AskRefunds has the money go back for all that an order names and that was paid here; a
-// repeated order returns the first refunds. paidHere is false when nothing of it was: then
-// the refund is only recorded, by package license. The name tells a repeat from another.
-func (b *Book) AskRefunds(ctx context.Context, by audit.Actor, o license.RefundOrder, name string) (list []Refund, paidHere bool, err error) {
+// AskRefunds requests refunds for every payment of an order that was made here. A repeated order,
+// recognized by name, returns the first refunds. If nothing was paid here, paidHere is false and
+// package license only records the refund.
+func (b *Store) AskRefunds(
+	ctx context.Context,
+	by audit.Actor,
+	o license.RefundOrder,
+	name string,
+) (list []Refund, paidHere bool, err error) {
 	if !b.Takes() {
 		return nil, false, nil
 	}
@@ -61,13 +66,13 @@ func (b *Book) AskRefunds(ctx context.Context, by audit.Actor, o license.RefundO
 
 func alreadyRefunded(all bool) error {
 	if !all {
-		return nil // what is left was not paid here
+		return nil // the rest was not paid here
 	}
 	return fault.New(fault.Conflict, codeAlreadyRefunded, "This was refunded before.")
 }
 
-// askedAs returns the refunds of checkouts that were asked for under a name.
-func (b *Book) askedAs(ctx context.Context, list []Checkout, name string) ([]Refund, error) {
+// askedAs returns the refunds of checkouts that were requested under a name.
+func (b *Store) askedAs(ctx context.Context, list []Checkout, name string) ([]Refund, error) {
 	ids := make([]int64, len(list))
 	for i, c := range list {
 		ids[i] = c.ID
@@ -80,5 +85,8 @@ func (b *Book) askedAs(ctx context.Context, list []Checkout, name string) ([]Ref
 			}
 		}
 	}
-	return slices.DeleteFunc(refunds, func(f Refund) bool { return f.request == "" || f.ExternalID != name || name == "" }), err
+	return slices.DeleteFunc(
+		refunds,
+		func(f Refund) bool { return f.request == "" || f.ExternalID != name || name == "" },
+	), err
 }

@@ -1,10 +1,11 @@
 package payment
 
-// The codes of this package's faults. Programs depend on them: they never change.
+// Fault codes of this package. Programs depend on them: they never change.
 const (
 	codeNotPaidHere     = "not_paid_here"
 	codeCurrency        = "currency_not_sold"
 	codeSignature       = "invalid_signature"
+	codeEvent           = "invalid_event"
 	CodeUnavailable     = "payment_unavailable"
 	CodeUnknownCheckout = "unknown_checkout"
 	codeUnknownRefund   = "unknown_payment_refund"

@@ -7,20 +7,21 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Depth is what is not settled yet.
+// Depth counts unsettled items.
 type Depth struct {
-	Checkouts int64 // that the provider is still asked about
-	Refunds   int64 // under way
+	Checkouts int64 // still polled
+	Refunds   int64 // in progress
 	Disputes  int64 // open
-	Lookups   int64 // objects that are to be retrieved
-	Problems  int64 // that need a person
+	Lookups   int64 // objects to retrieve
+	Problems  int64 // open ones
 }
 
-// ReadDepth returns what is not settled yet.
+// ReadDepth counts the unsettled items.
 func ReadDepth(ctx context.Context, db *sqldb.DB) (Depth, error) {
 	d, err := sqldb.One(ctx, db, func(r *sqldb.Row, d *Depth) error {
 		return r.Scan(&d.Checkouts, &d.Refunds, &d.Disputes, &d.Lookups, &d.Problems)
-	}, `SELECT (SELECT count(*) FROM checkouts WHERE next_at <> 0), (SELECT count(*) FROM payment_refunds WHERE next_at <> 0),
+	}, `SELECT (SELECT count(*) FROM checkouts WHERE next_at <> 0), (SELECT count(*) FROM payment_refunds
+		WHERE next_at <> 0),
 		(SELECT count(*) FROM payment_disputes WHERE next_at <> 0), (SELECT count(*) FROM payment_lookups),
 		(SELECT count(*) FROM payment_problems WHERE done_at = 0)`)
 	if err != nil {

@@ -1,9 +1,10 @@
 package payment
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,18 +14,19 @@ import (
 	"claviger/internal/fault"
 )
 
-// eventTypes are the events that are needed.
+// eventTypes are the events that we subscribe to.
 var eventTypes = []string{
-	"checkout.session.completed", "checkout.session.async_payment_succeeded", "checkout.session.async_payment_failed", "checkout.session.expired",
+	"checkout.session.completed", "checkout.session.async_payment_succeeded",
+	"checkout.session.async_payment_failed", "checkout.session.expired",
 	"refund.created", "refund.updated", "refund.failed",
 	"charge.dispute.created", "charge.dispute.updated", "charge.dispute.closed", "charge.dispute.funds_reinstated",
 }
 
-// sessionFact is what is known of a session.
+// sessionFact is the state of a session.
 type sessionFact struct {
 	id, url, ref, intent string
-	paid                 bool // or nothing was to be paid
-	complete             bool // the buyer is done
+	paid                 bool // or nothing was due
+	complete             bool // the buyer has finished
 	failed               bool // the bank refused, or the session ended unpaid
 	amount               int64
 	currency             string
@@ -42,8 +44,8 @@ func sessionOf(o *stripe.CheckoutSession) sessionFact {
 	f.amount = OwnAmount(o.AmountTotal, f.currency)
 	if o.PaymentIntent != nil {
 		f.intent = o.PaymentIntent.ID
-		// Retrieved later, a session whose bank refused is complete and unpaid for ever, and
-		// only its payment tells.
+		// A session retrieved after the bank refused stays complete and unpaid; only its payment
+		// shows the refusal.
 		if f.complete && !f.paid && (o.PaymentIntent.Status == stripe.PaymentIntentStatusRequiresPaymentMethod || o.PaymentIntent.Status == stripe.PaymentIntentStatusCanceled) {
 			f.failed = true
 		}
@@ -51,7 +53,7 @@ func sessionOf(o *stripe.CheckoutSession) sessionFact {
 	return f
 }
 
-// refundFact is what is known of a refund.
+// refundFact is the state of a refund.
 type refundFact struct {
 	id, intent, request string
 	amount              int64
@@ -61,7 +63,10 @@ type refundFact struct {
 }
 
 func refundOf(o *stripe.Refund) refundFact {
-	f := refundFact{id: o.ID, request: o.Metadata[requestKey], currency: strings.ToUpper(string(o.Currency)), failure: string(o.FailureReason)}
+	f := refundFact{
+		id: o.ID, request: o.Metadata[requestKey], currency: strings.ToUpper(string(o.Currency)),
+		failure: string(o.FailureReason),
+	}
 	f.amount = OwnAmount(o.Amount, f.currency)
 	if o.PaymentIntent != nil {
 		f.intent = o.PaymentIntent.ID
@@ -77,7 +82,7 @@ func refundOf(o *stripe.Refund) refundFact {
 	return f
 }
 
-// disputeFact is what is known of a dispute.
+// disputeFact is the state of a dispute.
 type disputeFact struct {
 	id, intent, status string
 	amount             int64
@@ -93,8 +98,8 @@ func disputeOf(o *stripe.Dispute) disputeFact {
 	return f
 }
 
-// incoming is an event that Stripe signed, with one of the facts or, in a version that is
-// not ours or of a kind that is not needed, none.
+// incoming is an event that Stripe signed. It has one of the facts, or none if its version or kind
+// is not ours.
 type incoming struct {
 	id, objectID string
 	kind         string
@@ -106,14 +111,14 @@ type incoming struct {
 	dispute      *disputeFact
 }
 
-// train is the part of a version that says what objects look like.
+// train returns the part of a version that determines the format of objects.
 func train(version string) string {
 	_, name, _ := strings.Cut(version, ".")
 	return name
 }
 
-// body is what is read of an event, in one go. The library's own types cost as much as the
-// sale: they have every member that Stripe knows, and the object is read three times.
+// body is the part of an event that is decoded, in one pass. The library's types cost as much as
+// the sale: they have every member that Stripe knows, and they decode the object three times.
 type body struct {
 	ID         string
 	Type       string
@@ -123,7 +128,7 @@ type body struct {
 	Data       struct{ Object object }
 }
 
-// object is what is read of the object of an event: a session, a refund or a dispute.
+// object is the decoded part of an event's object: a session, a refund or a dispute.
 type object struct {
 	ID                string
 	ClientReferenceID string `json:"client_reference_id"`
@@ -133,85 +138,147 @@ type object struct {
 	Amount            int64
 	Currency          stripe.Currency
 	Metadata          map[string]string
-	PaymentIntent     *intent `json:"payment_intent"`
-	FailureReason     string  `json:"failure_reason"`
+	PaymentIntent     json.RawMessage `json:"payment_intent"` // an error in it must not stop decoding
+	FailureReason     string          `json:"failure_reason"`
 }
 
-// intent is what is read of a payment intent: its id alone, or the object.
-type intent struct {
-	ID     string
-	Status stripe.PaymentIntentStatus
-}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (i *intent) UnmarshalJSON(text []byte) error {
-	if id, ok := stripe.ParseID(text); ok {
-		i.ID = id
-		return nil
+// intent decodes a payment intent, which is an id or an object.
+func (o *object) intent() (*stripe.PaymentIntent, error) {
+	if len(o.PaymentIntent) == 0 || string(o.PaymentIntent) == "null" {
+		return nil, nil //nolint:nilnil // there is none, as in the library's types
 	}
-	type members intent
-	return json.Unmarshal(text, (*members)(i))
-}
-
-// whole is the library's form of it.
-func (i *intent) whole() *stripe.PaymentIntent {
-	if i == nil {
-		return nil
+	if id, ok := stripe.ParseID(o.PaymentIntent); ok {
+		return &stripe.PaymentIntent{ID: id}, nil
 	}
-	return &stripe.PaymentIntent{ID: i.ID, Status: i.Status}
+	var members struct {
+		ID     string
+		Status stripe.PaymentIntentStatus
+	}
+	if err := json.Unmarshal(o.PaymentIntent, &members); err != nil {
+		return nil, err
+	}
+	return &stripe.PaymentIntent{ID: members.ID, Status: members.Status}, nil
 }
 
-// read checks a signature and reads the event.
-func (s *Stripe) read(text []byte, header string) (incoming, error) {
+// verified checks the signature and decodes the event.
+func (s *Stripe) verified(text []byte, header string) (incoming, error) {
+	if err := s.verify(text, header); err != nil {
+		return incoming{}, signatureError(err)
+	}
+	var e body
+	err := json.Unmarshal(text, &e)
+	in := incoming{
+		id: e.ID, objectID: e.Data.Object.ID, kind: e.Type, live: e.Livemode, at: time.Unix(e.Created, 0).UTC(),
+		foreign: train(e.APIVersion) != train(stripe.APIVersion),
+	}
+	switch {
+	case in.id == "" || in.kind == "": // also if the body is no JSON
+		return incoming{}, &unreadable{in.id, cmp.Or(err, errIncomplete)}
+	case in.foreign, !in.needed():
+		return in, nil // only its ids matter; wrong types of other members are ignored
+	case err != nil:
+		return incoming{}, &unreadable{in.id, err}
+	}
+	if err := in.addObject(&e.Data.Object); err != nil {
+		return incoming{}, &unreadable{in.id, err}
+	}
+	return in, nil
+}
+
+// errTooNew is returned for a signature with a time in the future.
+var errTooNew = errors.New("the timestamp is too far in the future")
+
+// verify checks a signature. The library accepts times in the future, so a copied request would
+// stay valid until then.
+func (s *Stripe) verify(text []byte, header string) error {
 	err := errors.New("no webhook secret is set")
 	for _, key := range s.secrets {
 		if key == "" {
-			continue // it would verify what anybody signed with nothing
+			continue // an empty key verifies anything signed with an empty key
 		}
 		if err = webhook.ValidatePayload(text, header, key); err == nil {
 			break
 		}
 	}
-	if err != nil {
-		return incoming{}, signatureError(err)
+	if err == nil && time.Until(signedAt(header)) > webhook.DefaultTolerance {
+		return errTooNew
 	}
-	var e body
-	err = json.Unmarshal(text, &e)
-	in := incoming{
-		id: e.ID, objectID: e.Data.Object.ID, kind: e.Type, live: e.Livemode, at: time.Unix(e.Created, 0).UTC(),
-		foreign: train(e.APIVersion) != train(stripe.APIVersion),
-	}
-	// In another version members may be of other types; then the rest was read.
-	if _, other := errors.AsType[*json.UnmarshalTypeError](err); err != nil && (!other || !in.foreign) {
-		return incoming{}, fmt.Errorf("read a signed event: %w", err)
-	}
-	if !in.foreign {
-		in.take(&e.Data.Object)
-	}
-	return in, nil
+	return err
 }
 
-// take keeps what an object of ours says.
-func (in *incoming) take(o *object) {
+// signedAt returns the timestamp of a verified header. Like the library it uses the last one.
+func signedAt(header string) (at time.Time) {
+	for pair := range strings.SplitSeq(header, ",") {
+		if text, ok := strings.CutPrefix(pair, "t="); ok {
+			seconds, _ := strconv.ParseInt(text, 10, 64) // the library has refused anything else
+			at = time.Unix(seconds, 0)
+		}
+	}
+	return at
+}
+
+// unreadable is the error for a signed event that does not match Stripe's description. A repeat
+// would fail, too.
+type unreadable struct {
+	event string // its id, if it could be decoded
+	cause error
+}
+
+func (e *unreadable) Error() string { return "read a signed event: " + e.cause.Error() }
+
+func (e *unreadable) Unwrap() error { return e.cause }
+
+// errIncomplete is returned for an event without an id, a type or an object id.
+var errIncomplete = errors.New("it has no id, no type, or an object without an id")
+
+const (
+	sessionKind = "checkout.session."
+	refundKind  = "refund."
+	disputeKind = "charge.dispute."
+)
+
+// needed reports whether an event is about an object that concerns payments.
+func (in *incoming) needed() bool {
+	return strings.HasPrefix(in.kind, sessionKind) || strings.HasPrefix(in.kind, refundKind) ||
+		strings.HasPrefix(in.kind, disputeKind)
+}
+
+// addObject stores the facts of an object.
+func (in *incoming) addObject(o *object) error {
+	intent, err := o.intent()
+	if err == nil && o.ID == "" {
+		err = errIncomplete
+	}
+	if err != nil {
+		return err
+	}
 	switch {
-	case strings.HasPrefix(in.kind, "checkout.session."):
+	case strings.HasPrefix(in.kind, sessionKind):
 		f := sessionOf(&stripe.CheckoutSession{
 			ID: o.ID, ClientReferenceID: o.ClientReferenceID, Status: stripe.CheckoutSessionStatus(o.Status),
-			PaymentStatus: stripe.CheckoutSessionPaymentStatus(o.PaymentStatus), AmountTotal: o.AmountTotal, Currency: o.Currency,
-			Metadata: o.Metadata, PaymentIntent: o.PaymentIntent.whole(),
+			PaymentStatus: stripe.CheckoutSessionPaymentStatus(o.PaymentStatus), AmountTotal: o.AmountTotal,
+			Currency: o.Currency,
+			Metadata: o.Metadata, PaymentIntent: intent,
 		})
 		f.failed = f.failed || in.kind == "checkout.session.async_payment_failed"
 		in.session = &f
-	case strings.HasPrefix(in.kind, "refund."):
+	case strings.HasPrefix(in.kind, refundKind):
 		f := refundOf(&stripe.Refund{
-			ID: o.ID, Status: stripe.RefundStatus(o.Status), Amount: o.Amount, Currency: o.Currency, Metadata: o.Metadata,
-			PaymentIntent: o.PaymentIntent.whole(), FailureReason: stripe.RefundFailureReason(o.FailureReason),
+			ID: o.ID, Status: stripe.RefundStatus(o.Status), Amount: o.Amount, Currency: o.Currency,
+			Metadata:      o.Metadata,
+			PaymentIntent: intent, FailureReason: stripe.RefundFailureReason(o.FailureReason),
 		})
 		in.refund = &f
-	case strings.HasPrefix(in.kind, "charge.dispute."):
-		f := disputeOf(&stripe.Dispute{ID: o.ID, Status: stripe.DisputeStatus(o.Status), Amount: o.Amount, Currency: o.Currency, PaymentIntent: o.PaymentIntent.whole()})
+	case strings.HasPrefix(in.kind, disputeKind):
+		f := disputeOf(
+			&stripe.Dispute{
+				ID: o.ID, Status: stripe.DisputeStatus(o.Status), Amount: o.Amount, Currency: o.Currency,
+				PaymentIntent: intent,
+			},
+		)
 		in.dispute = &f
 	}
+	return nil
 }
 
 func signatureError(err error) error {
@@ -219,6 +286,8 @@ func signatureError(err error) error {
 	switch {
 	case errors.Is(err, webhook.ErrTooOld):
 		text = "The signature is more than five minutes old. If Stripe sent this just now, the clock of this machine is ahead: set it right."
+	case errors.Is(err, errTooNew):
+		text = "The signature is dated more than five minutes ahead. If Stripe sent this just now, the clock of this machine is behind: set it right."
 	case errors.Is(err, webhook.ErrNotSigned), errors.Is(err, webhook.ErrInvalidHeader):
 		text = "The request has no valid Stripe-Signature header. Only Stripe posts to this address."
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/stripe/stripe-go/v85/webhook"
 )
 
-// What is read of an event is what the library's own types have.
+// TestReadAsTheLibraryDoes: our decoder reads the same facts as the library's types.
 func TestReadAsTheLibraryDoes(t *testing.T) {
 	const intent = `{"id":"pi_1","object":"payment_intent","status":"requires_payment_method"}`
 	for kind, objects := range map[string][]string{
@@ -31,7 +31,7 @@ func TestReadAsTheLibraryDoes(t *testing.T) {
 		for _, object := range objects {
 			text := fmt.Appendf(nil, `{"id":"evt_1","api_version":"%s","created":1790000000,"livemode":false,"type":"%s","data":{"object":%s}}`, stripe.APIVersion, kind, object)
 			header := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: text, Secret: "whsec_1"}).Header
-			got, err := (&Stripe{secrets: []string{"whsec_1"}}).read(text, header)
+			got, err := (&Stripe{secrets: []string{"whsec_1"}}).verified(text, header)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -42,7 +42,7 @@ func TestReadAsTheLibraryDoes(t *testing.T) {
 	}
 }
 
-// byLibrary reads an object into the library's types.
+// byLibrary decodes an object into the library's types.
 func byLibrary(t *testing.T, kind, object string) incoming {
 	t.Helper()
 	var e stripe.Event
@@ -59,7 +59,7 @@ func byLibrary(t *testing.T, kind, object string) incoming {
 	case "checkout.session.completed":
 		err = json.Unmarshal(e.Data.Raw, &s)
 		f := sessionOf(&s)
-		f.url = "" // nobody needs that of an event
+		f.url = "" // not read from events
 		in.session = &f
 	case "refund.updated":
 		err = json.Unmarshal(e.Data.Raw, &r)
@@ -74,4 +74,66 @@ func byLibrary(t *testing.T, kind, object string) incoming {
 		t.Fatal(err)
 	}
 	return in
+}
+
+// TestEmptySecret: an empty secret verifies nothing, not even an event signed with it.
+func TestEmptySecret(t *testing.T) {
+	text := []byte(`{"id":"evt_1","type":"plan.created"}`)
+	for _, secrets := range [][]string{nil, {""}, {"", "whsec_1"}} {
+		header := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: text, Secret: ""}).Header
+		if _, err := (&Stripe{secrets: secrets}).verified(text, header); err == nil {
+			t.Errorf("%q verify a signature with nothing", secrets)
+		}
+	}
+	header := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: text, Secret: "whsec_1"}).Header
+	if _, err := (&Stripe{secrets: []string{"", "whsec_1"}}).verified(text, header); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSessionFacts: conditions under which a session is paid, complete and failed.
+func TestSessionFacts(t *testing.T) {
+	type fact struct{ paid, complete, failed bool }
+	for _, of := range []struct {
+		status, payment, intent string
+		want                    fact
+	}{
+		{"open", "unpaid", "", fact{}},
+		{"open", "paid", "", fact{}},
+		{"open", "unpaid", "requires_payment_method", fact{}},
+		{"expired", "unpaid", "", fact{failed: true}},
+		{"expired", "paid", "", fact{failed: true}},
+		{"complete", "", "", fact{complete: true}},
+		{"complete", "unpaid", "", fact{complete: true}},
+		{"complete", "unpaid", "processing", fact{complete: true}},
+		{"complete", "unpaid", "requires_payment_method", fact{complete: true, failed: true}},
+		{"complete", "unpaid", "canceled", fact{complete: true, failed: true}},
+		{"complete", "paid", "succeeded", fact{paid: true, complete: true}},
+		{"complete", "paid", "canceled", fact{paid: true, complete: true}},
+		{"complete", "no_payment_required", "", fact{paid: true, complete: true}},
+	} {
+		o := &stripe.CheckoutSession{Status: stripe.CheckoutSessionStatus(of.status), PaymentStatus: stripe.CheckoutSessionPaymentStatus(of.payment)}
+		if of.intent != "" {
+			o.PaymentIntent = &stripe.PaymentIntent{ID: "pi_1", Status: stripe.PaymentIntentStatus(of.intent)}
+		}
+		f := sessionOf(o)
+		if got := (fact{f.paid, f.complete, f.failed}); got != of.want || (f.intent == "pi_1") != (of.intent != "") {
+			t.Errorf("%+v: %+v", of, got)
+		}
+	}
+	o := &stripe.CheckoutSession{Metadata: map[string]string{refKey: "co_2"}, Currency: "isk", AmountTotal: 590000}
+	if f := sessionOf(o); f.ref != "co_2" || f.currency != "ISK" || f.amount != 5900 {
+		t.Errorf("%+v", f)
+	}
+	o.ClientReferenceID = "co_1"
+	if f := sessionOf(o); f.ref != "co_1" {
+		t.Errorf("%+v", f)
+	}
+	for status, want := range map[stripe.RefundStatus]RefundStatus{
+		"pending": RefundPending, "requires_action": RefundPending, "": RefundPending, "succeeded": RefundSucceeded, "failed": RefundFailed, "canceled": RefundFailed,
+	} {
+		if f := refundOf(&stripe.Refund{Status: status}); f.status != want {
+			t.Errorf("a refund that is %q: %v", status, f.status)
+		}
+	}
 }

@@ -10,34 +10,35 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// finder finds checkouts by name. Who asks while a query is under way joins the next one:
-// on PostgreSQL a round trip for each event of Stripe took a quarter of the time of a sale.
-// Nobody waits for others to come. The zero value is ready for use.
+// finder finds checkouts by ref. Lookups that arrive during a query share the next one: on
+// PostgreSQL one round trip per Stripe event took a quarter of the time of a sale. A lookup never
+// waits for others to arrive. The zero value is ready for use.
 type finder struct {
 	mu      sync.Mutex
-	busy    bool // a query is under way
+	busy    bool // a query is running
 	waiting []*sought
 }
 
-// sought is a checkout that somebody waits for.
+// sought is a checkout that a caller waits for.
 type sought struct {
 	ref      string
-	checkout Checkout // without an id: there is none
+	checkout Checkout // no id: not found
 	err      error
 	done     chan struct{}
 }
 
-// findTime bounds a query for those who wait: each may go away, but not one for all.
+// findTime is the timeout of a shared query. A caller that leaves must not cancel it for the
+// others.
 const findTime = 30 * time.Second
 
-// findRef finds the checkout of a name.
-func (b *Book) findRef(ctx context.Context, ref string) (Checkout, bool, error) {
+// findRef finds the checkout with a ref.
+func (b *Store) findRef(ctx context.Context, ref string) (Checkout, bool, error) {
 	if strings.ContainsRune(ref, 0) {
-		return Checkout{}, false, nil // PostgreSQL would refuse it, and with it those of all who wait
+		return Checkout{}, false, nil // PostgreSQL would refuse the whole batch
 	}
 	s := &sought{ref: ref, done: make(chan struct{})}
 	if b.finder.first(s) {
-		defer b.findWaiting() //nolint:contextcheck // those who wait have contexts of their own
+		defer b.findWaiting() //nolint:contextcheck // each caller has its own context
 		return b.find(ctx, `ref = $1`, ref)
 	}
 	select {
@@ -48,8 +49,8 @@ func (b *Book) findRef(ctx context.Context, ref string) (Checkout, bool, error) 
 	}
 }
 
-// first reports whether no query is under way; then the caller makes one, and otherwise
-// the next is for it, too.
+// first reports whether no query is running; then the caller runs one. Otherwise s joins the next
+// query.
 func (f *finder) first(s *sought) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -61,17 +62,18 @@ func (f *finder) first(s *sought) bool {
 	return true
 }
 
-// next takes those who wait. If there is nobody, no query is under way any more.
+// next returns the waiting lookups. If there are none, the finder is no longer busy.
 func (f *finder) next() []*sought {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	list := f.waiting
-	f.waiting, f.busy = nil, len(list) > 0
+	f.waiting = nil
+	f.busy = len(list) > 0
 	return list
 }
 
-// findWaiting finds what those who wait seek, until nobody does.
-func (b *Book) findWaiting() {
+// findWaiting runs queries until no lookup waits.
+func (b *Store) findWaiting() {
 	list := b.finder.next()
 	if len(list) == 0 {
 		return
@@ -83,15 +85,22 @@ func (b *Book) findWaiting() {
 	}()
 }
 
-// findAll finds checkouts by one query.
-func (b *Book) findAll(list []*sought) {
+// findAll finds checkouts with one query.
+func (b *Store) findAll(list []*sought) {
 	ctx, cancel := context.WithTimeout(context.Background(), findTime)
 	defer cancel()
-	refs, byRef := make([]string, len(list)), make(map[string]Checkout, len(list))
+	refs := make([]string, len(list))
+	byRef := make(map[string]Checkout, len(list))
 	for i, s := range list {
 		refs[i] = s.ref
 	}
-	found, err := sqldb.All(ctx, b.DB, scanCheckout, `SELECT `+checkoutColumns+` FROM checkouts WHERE ref = ANY($1)`, refs)
+	found, err := sqldb.All(
+		ctx,
+		b.DB,
+		scanCheckout,
+		`SELECT `+checkoutColumns+` FROM checkouts WHERE ref = ANY($1)`,
+		refs,
+	)
 	if err != nil {
 		err = fmt.Errorf("find checkouts: %w", err)
 	}
@@ -99,7 +108,8 @@ func (b *Book) findAll(list []*sought) {
 		byRef[c.Ref] = c
 	}
 	for _, s := range list {
-		s.checkout, s.err = byRef[s.ref], err
+		s.checkout = byRef[s.ref]
+		s.err = err
 		close(s.done)
 	}
 }

@@ -7,15 +7,18 @@ import (
 	"runtime"
 	"testing"
 
+	"claviger/internal/license"
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestFindTogether: who asks while a query is under way is answered by the next, each with
-// its own checkout; who goes away waits no longer.
+// TestFindTogether: lookups during a query are answered by the next one, each with its own
+// checkout. A cancelled lookup returns early.
 func TestFindTogether(t *testing.T) {
-	b := &Book{DB: sqldbtest.Open(t)}
+	db := sqldbtest.Open(t)
+	b := &Store{DB: db, Licenses: &license.Store{DB: db}}
 	for i := range 3 {
-		if _, err := b.insert(t.Context(), Checkout{Ref: fmt.Sprintf("co_%d", i), PartnerID: 1, Tier: i + 1, State: Open}); err != nil {
+		c := Checkout{Ref: fmt.Sprintf("co_%d", i), PartnerID: 1, Tier: i + 1, LicenseKey: "key", State: Open}
+		if _, err := b.insert(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -43,7 +46,7 @@ func TestFindTogether(t *testing.T) {
 			}()
 		}
 	}
-	// One name cannot be stored, and nobody waits for it.
+	// One ref cannot be stored, and its lookup does not wait.
 	for waiting := 0; waiting < 5*(len(want)-1)+1; runtime.Gosched() {
 		b.finder.mu.Lock()
 		waiting = len(b.finder.waiting)

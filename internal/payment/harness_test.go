@@ -26,23 +26,32 @@ const webhookSecret = "whsec_test"
 
 var tester = audit.System("test")
 
-// harness is a book with a fake Stripe whose events are kept until a test delivers them.
+// harness is a book with a fake Stripe. The test delivers its events.
 type harness struct {
 	testing.TB
-	at       string // where the database is
+	at       string // path of the database
 	db       *sqldb.DB
-	book     *payment.Book
+	book     *payment.Store
 	job      *payment.Job
 	stripe   *fakestripe.Server
-	licenses *license.Registry
-	partners *partner.Registry
+	licenses *license.Store
+	partners *partner.Store
 	partner  int64
 	buyer    account.User
-	ahead    time.Duration // how far the clock was moved
+	ahead    time.Duration // offset of the clock
+	stopped  time.Time     // the stopped clock's time without ahead; zero: it runs
 	log      strings.Builder
 }
 
-func (h *harness) now() time.Time { return time.Now().UTC().Truncate(time.Microsecond).Add(h.ahead) }
+func (h *harness) now() time.Time {
+	if !h.stopped.IsZero() {
+		return h.stopped.Add(h.ahead)
+	}
+	return time.Now().UTC().Truncate(time.Microsecond).Add(h.ahead)
+}
+
+// stop stops the clock, so that only ahead moves it.
+func (h *harness) stop() { h.stopped = time.Now().UTC().Truncate(time.Second) }
 
 func newHarness(t testing.TB) *harness {
 	t.Helper()
@@ -56,24 +65,25 @@ func newHarness(t testing.TB) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.partners = &partner.Registry{DB: h.db, Sealer: box, Now: h.now}
+	h.partners = &partner.Store{DB: h.db, Sealer: box, Now: h.now}
 	h.book = bookOn(h.db, box, h.now, server.URL, &h.log)
 	h.licenses, h.job = h.book.Licenses, payment.NewJob(h.book)
 	h.partner = h.newPartner()
-	h.buyer, _, err = (&account.Book{DB: h.db, Now: h.now}).Create(t.Context(), tester, account.Person{Email: "ann@example.com"})
+	h.buyer, _, err = (&account.Store{DB: h.db, Now: h.now}).Create(t.Context(), tester, account.Person{Email: "ann@example.com"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return h
 }
 
-// bookOn makes a book with the fake Stripe at an address.
-func bookOn(db *sqldb.DB, box *secret.Sealer, now func() time.Time, stripe string, log io.Writer) *payment.Book {
-	b := &payment.Book{
-		DB: db, Now: now, Sealer: box, Licenses: &license.Registry{DB: db, Now: now, Gather: &license.Gatherer{}}, PublicURL: "https://shop.example", Log: slog.New(slog.NewTextHandler(log, nil)),
+// bookOn returns a book that uses the fake Stripe at an address.
+func bookOn(db *sqldb.DB, box *secret.Sealer, now func() time.Time, stripe string, log io.Writer) *payment.Store {
+	b := &payment.Store{
+		DB: db, Now: now, Sealer: box, Licenses: &license.Store{DB: db, Now: now, Gather: &license.Gatherer{}}, PublicURL: "https://shop.example", Log: slog.New(slog.NewTextHandler(log, nil)),
 		Stripe: payment.NewStripe(payment.StripeConfig{Key: "sk_test_1", WebhookSecrets: []string{"whsec_old", webhookSecret}, URL: stripe}),
 	}
 	b.Licenses.Record = b.Record
+	b.Licenses.OnUncovered = b.Uncovered
 	return b
 }
 
@@ -118,7 +128,7 @@ func (h *harness) deliver(events ...fakestripe.Event) {
 	}
 }
 
-// work runs the job until nothing is left to do: it wrote nothing.
+// work runs the job until it writes nothing.
 func (h *harness) work() {
 	h.Helper()
 	for range 5 {
@@ -141,7 +151,7 @@ func (h *harness) checkout(c payment.Checkout) payment.Checkout {
 	return now
 }
 
-// licensesOf returns the licenses of a checkout that was sold.
+// licensesOf returns the licenses of a sold checkout.
 func (h *harness) licensesOf(c payment.Checkout) []license.License {
 	h.Helper()
 	list, err := h.licenses.OfSale(h.Context(), h.checkout(c).PurchaseID)
@@ -160,7 +170,19 @@ func (h *harness) count(sql string, args ...any) int64 {
 	return n
 }
 
-// problems are the kinds of what needs a person.
+// exec runs a statement.
+func (h *harness) exec(sql string, args ...any) {
+	h.Helper()
+	err := h.db.Write(h.Context(), func(tx *sqldb.Tx) error {
+		tx.Queue(sql, args...)
+		return nil
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
+// problems returns the kinds of the open problems.
 func (h *harness) problems() []payment.ProblemKind {
 	h.Helper()
 	var kinds []payment.ProblemKind
@@ -178,8 +200,7 @@ func (h *harness) problems() []payment.ProblemKind {
 	return kinds
 }
 
-// want compares what became of a checkout: its state, and the status and hold of its one
-// license, or no license.
+// want compares the state of a checkout, and the status and hold of its license, if any.
 func (h *harness) want(name string, c payment.Checkout, state payment.State, status event.Status, held bool) {
 	h.Helper()
 	now, list := h.checkout(c), h.licensesOf(c)

@@ -10,38 +10,38 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Every is how often the job looks for work when nobody wakes it.
+// Every is the interval at which the job looks for work without a wake-up.
 const Every = 10 * time.Second
 
-// The bounds of one run.
+// Limits of one run.
 const (
 	jobBatch   = 100
 	listEvery  = 10 * time.Minute
-	listBack   = 30 * 24 * time.Hour // how far back the provider lists events
-	listAgain  = time.Hour           // what is listed again, since events may appear late
+	listBack   = 30 * 24 * time.Hour // the provider lists events this far back
+	listAgain  = time.Hour           // overlap of two lists: events may appear late
 	keepEvents = listBack + 24*time.Hour
-	maxPause   = 6 * time.Hour // between two questions about the same object
-	giveUp     = 30 * 24 * time.Hour
+	maxPause   = 6 * time.Hour // between two polls of an object
+	giveUpAge  = 30 * 24 * time.Hour
 )
 
-// Job asks the provider about what nobody told us of: our unfinished checkouts, refunds
-// and disputes by their ids, objects of events that could not be read, and events that
-// never came. A paid checkout is sold although no webhook ever arrives.
+// Job polls the provider for everything a webhook may have missed. It asks for unfinished
+// checkouts, refunds and disputes by id, for objects of unreadable events, and for events that
+// never arrived. A paid checkout is sold even if no webhook arrives.
 type Job struct {
-	Book *Book
-	Ran  job.Ran
+	Store *Store
+	Ran   job.Ran
 
-	bell chan struct{}
+	wake chan struct{}
 }
 
-// NewJob makes the job of a book, which wakes it.
-func NewJob(b *Book) *Job { return &Job{Book: b, bell: make(chan struct{}, 1)} }
+// NewJob returns the job of a book. Store.Wake must call its Wake.
+func NewJob(b *Store) *Job { return &Job{Store: b, wake: make(chan struct{}, 1)} }
 
-// Wake has the job look for work now. It never waits.
+// Wake makes the job look for work now. It never blocks.
 func (j *Job) Wake() {
 	select {
-	case j.bell <- struct{}{}:
-	default: // it is about to look
+	case j.wake <- struct{}{}:
+	default: // a wake-up is already pending
 	}
 }
 
@@ -54,7 +54,7 @@ func (j *Job) Run(ctx context.Context) {
 		more, err := j.Once(ctx)
 		j.Ran.Run(ctx, began, err)
 		if err != nil && ctx.Err() == nil {
-			j.Book.Log.Warn("payments could not all be looked up; they are again later", "err", err)
+			j.Store.Log.Warn("payments could not all be looked up; they are again later", "err", err)
 		}
 		if more && err == nil && ctx.Err() == nil {
 			continue
@@ -63,14 +63,14 @@ func (j *Job) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-		case <-j.bell:
+		case <-j.wake:
 		}
 	}
 }
 
-// Once does all that is due, and reports whether there may be more.
+// Once does the due work and reports whether there may be more.
 func (j *Job) Once(ctx context.Context) (more bool, err error) {
-	b := j.Book
+	b := j.Store
 	if b.Stripe == nil {
 		return false, nil
 	}
@@ -85,58 +85,74 @@ func (j *Job) Once(ctx context.Context) (more bool, err error) {
 	return more, errors.Join(errs...)
 }
 
-// pause is how long the next question about something of this age waits.
+// pause returns the time until the next poll of an object of this age.
 func pause(age time.Duration) time.Duration {
 	return min(max(age/4, askFirst), maxPause)
 }
 
-// askCheckouts retrieves our unfinished checkouts by the ids of their sessions.
-func (b *Book) askCheckouts(ctx context.Context) (int, error) {
-	list, err := sqldb.All(ctx, b.DB, scanCheckout, `SELECT `+checkoutColumns+` FROM checkouts WHERE next_at <> 0 AND next_at <= $1 ORDER BY next_at LIMIT $2`, b.Now(), jobBatch)
+// askCheckouts retrieves unfinished checkouts by their session ids.
+func (b *Store) askCheckouts(ctx context.Context) (int, error) {
+	list, err := sqldb.All(
+		ctx,
+		b.DB,
+		scanCheckout,
+		`SELECT `+checkoutColumns+` FROM checkouts WHERE next_at <> 0 AND next_at <= $1 ORDER BY next_at LIMIT $2`,
+		b.Now(),
+		jobBatch,
+	)
 	if err != nil {
 		return 0, fmt.Errorf("find unfinished checkouts: %w", err)
 	}
 	var errs []error
 	for _, c := range list {
-		errs = append(errs, b.askCheckout(ctx, c))
+		errs = append(errs, b.askCheckout(ctx, c), b.checkoutLater(ctx, c))
 	}
 	return len(list), errors.Join(errs...)
 }
 
-func (b *Book) askCheckout(ctx context.Context, c Checkout) error {
+// checkoutLater has the provider asked again about a checkout that has not ended, until it is
+// too old for news.
+func (b *Store) checkoutLater(ctx context.Context, c Checkout) error {
 	age := b.Now().Sub(c.CreatedAt)
-	var f sessionFact
-	var err error
-	switch {
-	case c.SessionID != "":
-		f, err = b.Stripe.session(ctx, c.SessionID)
-	case age > sessionLife: // it was cut off before it had a page, and nobody can pay it
-		f.failed = true
+	next := b.Now().Add(pause(age))
+	if age > giveUpAge {
+		next = time.Time{}
 	}
-	if err != nil || !f.paid && !f.failed {
-		next := b.Now().Add(pause(age))
-		if age > giveUp {
-			next = time.Time{}
-		}
-		later := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
-			tx.Queue(`UPDATE checkouts SET tries = tries + 1, next_at = $2 WHERE id = $1 AND next_at <> 0`, c.ID, next)
+	return b.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		tx.Queue(`UPDATE checkouts SET tries = tries + 1, next_at = $2 WHERE id = $1 AND next_at <> 0`, c.ID, next)
+		return nil
+	})
+}
+
+// askCheckout takes what the provider says of a checkout.
+func (b *Store) askCheckout(ctx context.Context, c Checkout) error {
+	if c.SessionID == "" {
+		if b.Now().Sub(c.CreatedAt) <= sessionLife {
 			return nil
-		})
-		if err == nil && f.complete {
-			_, err = b.take(ctx, c, f, "")
 		}
-		return errors.Join(err, later)
-	}
-	if f.id == "" {
+		// It was cut off before it had a page, and nobody can pay it.
 		return b.change(ctx, c, func(w *work) error { w.close(); return nil })
 	}
-	_, err = b.take(ctx, c, f, "")
+	f, err := b.Stripe.session(ctx, c.SessionID)
+	if err != nil {
+		return err
+	}
+	if f.paid || f.failed || f.complete {
+		_, err = b.applySession(ctx, c, f, "")
+	}
 	return err
 }
 
-// sendRefunds asks for the refunds that we owe, and after those under way.
-func (b *Book) sendRefunds(ctx context.Context) (int, error) {
-	list, err := sqldb.All(ctx, b.DB, scanRefund, `SELECT `+refundColumns+` FROM payment_refunds WHERE next_at <> 0 AND next_at <= $1 ORDER BY next_at LIMIT $2`, b.Now(), jobBatch)
+// sendRefunds requests the refunds that we owe and polls those in progress.
+func (b *Store) sendRefunds(ctx context.Context) (int, error) {
+	list, err := sqldb.All(
+		ctx,
+		b.DB,
+		scanRefund,
+		`SELECT `+refundColumns+` FROM payment_refunds WHERE next_at <> 0 AND next_at <= $1 ORDER BY next_at LIMIT $2`,
+		b.Now(),
+		jobBatch,
+	)
 	if err != nil {
 		return 0, fmt.Errorf("find refunds under way: %w", err)
 	}
@@ -144,23 +160,33 @@ func (b *Book) sendRefunds(ctx context.Context) (int, error) {
 	for _, f := range list {
 		fact, err := b.sendRefund(ctx, f)
 		if code, final := finally(err); final {
-			fact, err = refundFact{id: f.ProviderID, request: f.request, intent: f.IntentID, amount: f.Amount, currency: f.Currency, status: RefundFailed, failure: code}, nil
+			fact = refundFact{
+				id:       f.ProviderID,
+				request:  f.request,
+				intent:   f.IntentID,
+				amount:   f.Amount,
+				currency: f.Currency,
+				status:   RefundFailed,
+				failure:  code,
+			}
+			err = nil
+		}
+		if err == nil {
+			err = b.takeRefund(ctx, f, fact)
 		}
 		if err != nil {
-			errs = append(errs, err, b.refundLater(ctx, f))
-			continue
+			errs = append(errs, err, b.postpone(ctx, f.question(), err))
 		}
-		errs = append(errs, b.takeRefund(ctx, f, fact))
 	}
 	return len(list), errors.Join(errs...)
 }
 
-// idempotencyKept is how long the provider is sure to know a request again.
+// idempotencyKept is the time for which the provider certainly recognizes a repeated request.
 const idempotencyKept = 23 * time.Hour
 
-// sendRefund asks for a refund, or after it. A request whose answer was lost is looked for
-// first: the provider may have forgotten it by now.
-func (b *Book) sendRefund(ctx context.Context, f Refund) (refundFact, error) {
+// sendRefund requests a refund, or polls it. If an answer was lost, it first searches for the
+// refund, because the provider may no longer recognize the request.
+func (b *Store) sendRefund(ctx context.Context, f Refund) (refundFact, error) {
 	if f.ProviderID != "" {
 		return b.Stripe.refundByID(ctx, f.ProviderID)
 	}
@@ -176,51 +202,64 @@ func (b *Book) sendRefund(ctx context.Context, f Refund) (refundFact, error) {
 	return b.Stripe.refund(ctx, f)
 }
 
-func (b *Book) refundLater(ctx context.Context, f Refund) error {
-	return b.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		tx.Queue(`UPDATE payment_refunds SET tries = tries + 1, next_at = $2 WHERE id = $1 AND next_at <> 0`, f.ID, b.Now().Add(pause(b.Now().Sub(f.CreatedAt))))
-		return nil
-	})
-}
-
 // takeRefund merges the provider's answer about one of our refunds.
-func (b *Book) takeRefund(ctx context.Context, f Refund, fact refundFact) error {
+func (b *Store) takeRefund(ctx context.Context, f Refund, fact refundFact) error {
 	if f.CheckoutID == 0 {
 		return b.DB.Write(ctx, func(tx *sqldb.Tx) error {
-			f.take(fact, b.Now())
+			f.apply(fact, b.Now())
 			f.save(tx, b.Now())
+			closeProblem(tx, NotAnswered, f.ProviderID, b.Now())
 			if f.Status == RefundSucceeded {
 				closeProblems(tx, f.IntentID, b.Now())
 			}
 			return nil
 		})
 	}
-	c, found, err := b.find(ctx, `id = $1`, f.CheckoutID)
-	if err != nil || !found {
+	c, err := b.byID(ctx, f.CheckoutID)
+	if err != nil {
 		return err
 	}
 	return b.change(ctx, c, func(w *work) error { w.mergeRefund(fact); return nil })
 }
 
-// askDisputes retrieves disputes that are open.
-func (b *Book) askDisputes(ctx context.Context) (int, error) {
-	list, err := sqldb.All(ctx, b.DB, scanDispute, `SELECT `+disputeColumns+` FROM payment_disputes WHERE next_at <> 0 AND next_at <= $1 ORDER BY next_at LIMIT $2`, b.Now(), jobBatch)
+// askDisputes retrieves open disputes.
+func (b *Store) askDisputes(ctx context.Context) (int, error) {
+	list, err := sqldb.All(
+		ctx,
+		b.DB,
+		scanDispute,
+		`SELECT `+disputeColumns+` FROM payment_disputes WHERE next_at <> 0 AND next_at <= $1 ORDER BY next_at
+			LIMIT $2`,
+		b.Now(),
+		jobBatch,
+	)
 	if err != nil {
 		return 0, fmt.Errorf("find open disputes: %w", err)
 	}
 	var errs []error
 	for _, d := range list {
-		fact, err := b.Stripe.dispute(ctx, d.ID)
-		if err != nil {
-			errs = append(errs, err)
-			continue
+		if err := b.askDispute(ctx, d); err != nil {
+			errs = append(errs, err, b.postpone(ctx, d.question(), err))
 		}
-		errs = append(errs, b.takeDispute(ctx, fact))
 	}
 	return len(list), errors.Join(errs...)
 }
 
-func (b *Book) takeDispute(ctx context.Context, f disputeFact) error {
+// askDispute merges the provider's state of a dispute into the checkout it was stored for. The
+// payment in the provider's answer may lead to no checkout.
+func (b *Store) askDispute(ctx context.Context, d Dispute) error {
+	fact, err := b.Stripe.dispute(ctx, d.ID)
+	if err != nil {
+		return err
+	}
+	c, err := b.byID(ctx, d.CheckoutID)
+	if err != nil {
+		return err
+	}
+	return b.change(ctx, c, func(w *work) error { w.mergeDispute(fact); return nil })
+}
+
+func (b *Store) takeDispute(ctx context.Context, f disputeFact) error {
 	c, found, err := b.payer(ctx, f.intent)
 	if err != nil || !found {
 		return err
@@ -228,11 +267,12 @@ func (b *Book) takeDispute(ctx context.Context, f disputeFact) error {
 	return b.change(ctx, c, func(w *work) error { w.mergeDispute(f); return nil })
 }
 
-// Prune forgets events that the provider lists no more.
-func (b *Book) Prune(ctx context.Context) (n int64, err error) {
-	err = b.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		n, err = tx.Exec(ctx, `DELETE FROM payment_events WHERE created_at < $1`, b.Now().Add(-keepEvents))
-		return err
-	})
-	return n, err
+// Prune deletes events that the provider no longer lists.
+func (b *Store) Prune(ctx context.Context) (int64, error) {
+	n, err := b.DB.DeleteInBatches(ctx, b.Now().Add(-keepEvents), `DELETE FROM payment_events WHERE provider_id IN (
+		SELECT provider_id FROM payment_events WHERE created_at < $1 ORDER BY created_at LIMIT $2)`)
+	if err != nil {
+		return n, fmt.Errorf("prune payment events: %w", err)
+	}
+	return n, nil
 }

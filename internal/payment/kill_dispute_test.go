@@ -13,32 +13,32 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// kill is where a process dies: before a statement of what an act at Stripe causes. The
-// zero value is nowhere.
+// kill is the point at which a process dies: before a statement caused by an act at Stripe. The
+// zero value is never.
 type kill struct {
 	act       string // of acts
-	job       bool   // the job after the webhook dies, not the webhook
+	job       bool   // the job after the webhook dies instead of the webhook
 	statement int64
 }
 
-// TestDisputeKilled: a process that is killed before any statement that an event of a
-// dispute causes, in its webhook or in the job after it, leaves what repeats of the event
-// and the next job end: the same as without a kill, and nothing twice.
+// TestDisputeKilled: a process is killed before each statement that a dispute event causes, in its
+// webhook or in the job after it. Repeats of the event and the next job reach the same state as
+// without a kill, and nothing happens twice.
 func TestDisputeKilled(t *testing.T) {
 	type steps []struct {
 		act    string // of acts
 		silent bool   // its webhook never comes
-		held   bool   // the license, after it
+		held   bool   // the license is on hold after it
 	}
 	for name, steps := range map[string]steps{
 		"opened, then lost": {{act: "dispute", held: true}, {act: "lose"}},
 		"heard of as lost":  {{act: "dispute", silent: true}, {act: "lose"}},
 	} {
-		for _, repeats := range []int{0, 2} { // without any, the next job alone has to end it
+		for _, repeats := range []int{0, 2} { // without repeats the next job must finish the work
 			t.Run(fmt.Sprintf("%s, %d repeats", name, repeats), func(t *testing.T) {
 				t.Parallel()
 				h := newHarness(t)
-				h.work() // of a new service, which has listed events once
+				h.work() // a new service has already listed events once
 				run := func(k kill) (killed bool, after []string) {
 					c := h.sold()
 					for _, s := range steps {
@@ -91,14 +91,14 @@ func (h *harness) sold() payment.Checkout {
 	return c
 }
 
-// newest is the event that happened last.
+// newest returns the last event.
 func (h *harness) newest() fakestripe.Event {
 	events := h.stripe.Events()
 	return events[len(events)-1]
 }
 
-// hear has a process receive the newest event and another run the job, of which one may be
-// killed; then the event comes again, and the next process runs its job.
+// hear receives the newest event in one process and runs the job in another; one of them may be
+// killed. Then the event is repeated, and the next process runs its job.
 func (h *harness) hear(act string, k kill, repeats int) (killed bool) {
 	h.Helper()
 	e := h.newest()
@@ -118,7 +118,7 @@ func (h *harness) hear(act string, k kill, repeats int) (killed bool) {
 	return killed
 }
 
-// story is what happened to the license of a checkout, without times and ids.
+// story returns the events of a checkout's license, without times and ids.
 func (h *harness) story(c payment.Checkout) []string {
 	h.Helper()
 	c = h.checkout(c)

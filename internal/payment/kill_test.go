@@ -19,16 +19,16 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// killChild is the environment of a child: this program, which takes an event, or runs the
-// job, and kills itself before a statement.
+// killChild is an environment variable for a child: this program, which handles an event or runs
+// the job, and kills itself before a statement.
 const killChild = "CLAVIGER_PAYMENT_CHILD"
 
-// mortal is what a child does.
+// mortal is the task of a child.
 type mortal struct {
 	DB, Stripe      string
 	Ahead           time.Duration
-	Statement       int64  // before which it dies; it lives on if there are fewer
-	Body, Signature string // of the event; "": it runs the job
+	Statement       int64  // the child dies before it; with fewer statements it survives
+	Body, Signature string // of the event; "": run the job
 }
 
 func TestMain(m *testing.M) {
@@ -96,8 +96,8 @@ func (h *harness) dies(m mortal) bool {
 	return false
 }
 
-// TestKilled: a process that is killed before any statement of a sale, a refund or a dispute
-// leaves what the job of the next one ends: the same state, and nothing twice.
+// TestKilled: a process is killed before each statement of a sale, a refund or a dispute. The next
+// job reaches the same state, and nothing happens twice.
 func TestKilled(t *testing.T) {
 	type setUp func(h *harness, c payment.Checkout) mortal
 	last := func(h *harness) mortal {
@@ -146,7 +146,7 @@ func TestKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHarness(t)
-			h.work() // of a new service, which has listed events once
+			h.work() // a new service has already listed events once
 			for n := int64(1); ; n++ {
 				o := h.order()
 				o.PartnerID = h.newPartner()
@@ -170,7 +170,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// soldOnce checks that a checkout was sold once, and its money went back at most once.
+// soldOnce checks that a checkout was sold once and refunded at most once.
 func (h *harness) soldOnce(c payment.Checkout) {
 	h.Helper()
 	if n := h.count(`SELECT count(*) FROM purchases WHERE partner_id = $1`, c.PartnerID); n != 1 {

@@ -14,7 +14,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// witness notes what each call was answered.
+// witness records the answer of each call.
 type witness struct {
 	t    *testing.T
 	seen []string
@@ -35,7 +35,7 @@ func (w *witness) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// TestMock asks stripe-mock, which takes long to start and no database: once for all of it.
+// TestMock starts stripe-mock once for all its tests: it starts slowly and needs no database.
 func TestMock(t *testing.T) {
 	if sqldbtest.Postgres() {
 		t.Skip("it uses no database")
@@ -45,9 +45,8 @@ func TestMock(t *testing.T) {
 	t.Run("it refuses", func(t *testing.T) { testRefusal(t, url) })
 }
 
-// testCalls makes every call that this package makes, and requires that
-// Stripe's description of its API allows it. What is answered is not looked at: stripe-mock
-// keeps no state.
+// testCalls makes every call of this package and requires that Stripe's API description allows it.
+// It ignores the answers: stripe-mock has no state.
 func testCalls(t *testing.T, url string) {
 	t.Helper()
 	w := &witness{t: t}
@@ -62,7 +61,7 @@ func testCalls(t *testing.T, url string) {
 	_, _, _ = s.refundOfRequest(ctx, "pi_1", "rq_1")
 	_, _ = s.dispute(ctx, "dp_1")
 	_, _ = s.refOfIntent(ctx, "pi_1")
-	_ = s.events(ctx, now.Add(-time.Hour), func(listed) {})
+	_, _ = s.events(ctx, now.Add(-time.Hour), "evt_1")
 	_, _, _ = s.MakeEndpoint(ctx, "https://shop.example/stripe/webhook")
 	want := []string{
 		"GET /v1/checkout/sessions/cs_1", "GET /v1/disputes/dp_1", "GET /v1/events", "GET /v1/payment_intents/pi_1", "GET /v1/refunds",
@@ -75,7 +74,7 @@ func testCalls(t *testing.T, url string) {
 	}
 }
 
-// testRefusal: a parameter that Stripe does not know is noticed.
+// testRefusal checks that an unknown parameter is refused.
 func testRefusal(t *testing.T, url string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/checkout/sessions", strings.NewReader("mode=payment&no_such_parameter=1"))

@@ -16,7 +16,7 @@ import (
 	"claviger/internal/payment/fakestripe"
 )
 
-// acts are what people and banks do at Stripe about one session.
+// acts are the actions of people and banks at Stripe on one session.
 var acts = map[string]func(s *fakestripe.Server, session string){
 	"pay":               func(s *fakestripe.Server, id string) { s.Pay(id) },
 	"pay later":         func(s *fakestripe.Server, id string) { s.PayLater(id) },
@@ -39,7 +39,7 @@ var acts = map[string]func(s *fakestripe.Server, session string){
 	"win after all":     func(s *fakestripe.Server, id string) { moveDispute(s, id, "lost", "won") },
 }
 
-// histories are what may happen to a checkout.
+// histories are possible sequences of acts on a checkout.
 var histories = []string{
 	"pay", "expire", "pay later", "pay later, bank pays", "pay later, bank refuses", "pay later, bank refuses, bank pays",
 	"pay, refund half", "pay, refund half, refund half", "pay, refund half, refund half, refund fails",
@@ -81,7 +81,7 @@ func moveDispute(s *fakestripe.Server, session, from, to string) {
 	}
 }
 
-// truth is what must become of the license, by what Stripe has in the end.
+// truth returns the expected state of the license, given Stripe's final state.
 func truth(s *fakestripe.Server, session string) (status event.Status, held bool) {
 	for _, o := range s.Objects("cs") {
 		if o.Text("id") == session && o["payment_status"] != "paid" {
@@ -105,8 +105,8 @@ func truth(s *fakestripe.Server, session string) (status event.Status, held bool
 	return event.Inactive, false
 }
 
-// TestAnyOrder: whatever happens at Stripe, and in whatever order, how often and however
-// late its events come, cut off or not at all, the license ends as Stripe says.
+// TestAnyOrder: the license ends as Stripe says, whichever acts happen there. Events may come in
+// any order, repeated, late, cut off or not at all.
 func TestAnyOrder(t *testing.T) {
 	h := newHarness(t)
 	rapid.Check(t, func(t *rapid.T) {
@@ -128,7 +128,7 @@ func TestAnyOrder(t *testing.T) {
 			if rapid.IntRange(0, 9).Draw(t, "cut off") == 0 {
 				time.AfterFunc(time.Duration(rapid.IntRange(0, 1500).Draw(t, "after"))*time.Microsecond, cancel)
 			}
-			_ = h.book.Receive(ctx, e.Body, h.stripe.Sign(e.Body)) // one that is cut off fails, and the job mends it
+			_ = h.book.Receive(ctx, e.Body, h.stripe.Sign(e.Body)) // if it was cut off, the job repairs it
 			cancel()
 			switch rapid.IntRange(0, 9).Draw(t, "meanwhile") {
 			case 0:

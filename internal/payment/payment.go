@@ -1,10 +1,10 @@
-// Package payment sells for money that Stripe takes. It owns checkouts, refunds and
-// disputes as the provider reports them, and what of them needs a person.
+// Package payment sells for money that Stripe takes. It owns checkouts, refunds and disputes as the
+// provider reports them, and payment problems that need a person.
 //
-// A checkout of our own comes first, and what is sold comes from it alone. The provider's
-// facts are stored, and what becomes of licenses is derived from them in the same
-// transaction, so that any order of facts ends in the same state. Every writer locks the
-// partner's ledger first, which makes changes of one checkout wait for one another.
+// A checkout row is created first, and only it determines what is sold. The provider's facts are
+// stored, and the state of licenses is derived from them in the same transaction, so any order of
+// facts ends in the same state. Every writer first locks the partner's counters, which serializes
+// changes of a checkout.
 package payment
 
 import (
@@ -16,36 +16,37 @@ import (
 	"time"
 
 	"claviger/internal/audit"
+	"claviger/internal/cluster"
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 )
 
-// Book sells checkouts and keeps their facts.
-type Book struct {
+// Store sells checkouts and stores their facts.
+type Store struct {
 	DB        *sqldb.DB
 	Now       func() time.Time
 	Sealer    *secret.Sealer
-	Licenses  *license.Registry
-	Stripe    *Stripe // nil: nothing is paid here
+	Licenses  *license.Store
+	Stripe    *Stripe // nil: no payments here
 	PublicURL string
-	Wake      func() // has the job look for work
+	Wake      cluster.Wake // wakes the job
 	Log       *slog.Logger
 
 	finder finder
 }
 
-// State is how far a checkout is.
+// State is the state of a checkout.
 type State int
 
 // The states.
 const (
 	Open    State = iota + 1 // its session can be paid
-	Pending                  // the buyer is done, and the bank is not
+	Pending                  // the buyer has finished, the bank has not
 	Sold
 	Closed // nothing was paid: the session ended, or the bank refused
-	Unsold // it was paid and cannot be sold; a problem says why
+	Unsold // paid, but cannot be sold; a problem has the reason
 )
 
 func (s State) String() string {
@@ -58,27 +59,28 @@ type Amount struct {
 	Currency string
 }
 
-// Checkout is what a buyer is about to pay for, or has paid for.
+// Checkout is an item that a buyer is about to pay for, or has paid for.
 type Checkout struct {
 	ID         int64
 	Ref        string
 	PartnerID  int64
 	Tier       int
 	PlanName   string
-	Item       string // what the provider's page calls it
+	Item       string // its name on the provider's page
 	Amount     int64
 	Currency   string
-	Paid       Amount // what was paid in fact
+	Credit     int64  // paid earlier; it reduced the price
+	Paid       Amount // the amount paid in fact
 	UserID     int64
-	LicenseKey string // of the license whose plan changes; "": a new one
+	LicenseKey string // the license that changes plans; "": a new one
 	State      State
 	SessionID  string
 	SessionURL string
 	IntentID   string
 	PurchaseID int64
-	RefundID   int64 // of the licenses, that its payments make; 0: none stands
+	RefundID   int64 // refund of the licenses caused by its payments; 0: none in force
 	Unsettled  bool  // refunds or disputes came before the sale
-	Tries      int   // how often the provider was asked
+	Tries      int   // polls of the provider
 	CreatedAt  time.Time
 	ExpiresAt  time.Time
 	PaidAt     time.Time
@@ -86,63 +88,127 @@ type Checkout struct {
 	NextAt     time.Time
 }
 
-const checkoutColumns = `id, ref, partner_id, tier, plan_name, item, amount, currency, paid, paid_currency, user_id, license_key, state, session_id, session_url,
+const checkoutColumns = `id, ref, partner_id, tier, plan_name, item, amount, currency, credit, paid, paid_currency, user_id, license_key, state, session_id, session_url,
 	intent_id, purchase_id, refund_id, unsettled, tries, created_at, expires_at, paid_at, updated_at, next_at`
 
 func scanCheckout(r *sqldb.Row, c *Checkout) error {
-	return r.Scan(&c.ID, &c.Ref, &c.PartnerID, &c.Tier, &c.PlanName, &c.Item, &c.Amount, &c.Currency, &c.Paid.Units, &c.Paid.Currency, &c.UserID, &c.LicenseKey,
-		(*int)(&c.State), &c.SessionID, &c.SessionURL, &c.IntentID, &c.PurchaseID, &c.RefundID, &c.Unsettled, &c.Tries,
-		&c.CreatedAt, &c.ExpiresAt, &c.PaidAt, &c.UpdatedAt, &c.NextAt)
+	return r.Scan(
+		&c.ID,
+		&c.Ref,
+		&c.PartnerID,
+		&c.Tier,
+		&c.PlanName,
+		&c.Item,
+		&c.Amount,
+		&c.Currency,
+		&c.Credit,
+		&c.Paid.Units,
+		&c.Paid.Currency,
+		&c.UserID,
+		&c.LicenseKey,
+		(*int)(&c.State),
+		&c.SessionID,
+		&c.SessionURL,
+		&c.IntentID,
+		&c.PurchaseID,
+		&c.RefundID,
+		&c.Unsettled,
+		&c.Tries,
+		&c.CreatedAt,
+		&c.ExpiresAt,
+		&c.PaidAt,
+		&c.UpdatedAt,
+		&c.NextAt,
+	)
 }
 
-// saveCheckout queues what changes about a checkout.
+// saveCheckout queues an update of the mutable columns.
 func saveCheckout(tx *sqldb.Tx, c Checkout) {
-	tx.Queue(`UPDATE checkouts SET state = $2, session_id = $3, session_url = $4, intent_id = $5, purchase_id = $6, refund_id = $7,
-		unsettled = $8, tries = $9, paid_at = $10, updated_at = $11, next_at = $12, paid = $13, paid_currency = $14 WHERE id = $1`,
-		c.ID, int(c.State), c.SessionID, c.SessionURL, c.IntentID, c.PurchaseID, c.RefundID, c.Unsettled, c.Tries, c.PaidAt, c.UpdatedAt, c.NextAt,
-		c.Paid.Units, c.Paid.Currency)
+	tx.Queue(
+		`UPDATE checkouts SET state = $2, session_id = $3, session_url = $4, intent_id = $5, purchase_id = $6, refund_id = $7,
+		unsettled = $8, tries = $9, paid_at = $10, updated_at = $11, next_at = $12, paid = $13, paid_currency = $14
+		WHERE id = $1`,
+		c.ID,
+		int(c.State),
+		c.SessionID,
+		c.SessionURL,
+		c.IntentID,
+		c.PurchaseID,
+		c.RefundID,
+		c.Unsettled,
+		c.Tries,
+		c.PaidAt,
+		c.UpdatedAt,
+		c.NextAt,
+		c.Paid.Units,
+		c.Paid.Currency,
+	)
 }
 
-// actor is who sells and refunds what the provider reports.
+// actor is the audit actor of sales and refunds that the provider reports.
 var actor = audit.System("payment")
 
 const refPrefix = "co_"
 
-// newRef makes the name of a checkout. It proves itself: after a restore, a payment whose
-// checkout is not there is still known as ours.
-func (b *Book) newRef() string {
+// newRef returns the name of a new checkout. It contains a proof: after a restore, a payment
+// without a checkout is still recognized as ours.
+func (b *Store) newRef() string {
 	id := strings.ReplaceAll(secret.UUID(), "-", "")
 	return refPrefix + id + "_" + b.proof(id)
 }
 
-func (b *Book) proof(id string) string { return b.Sealer.Pepper("checkout " + id)[:32] }
+func (b *Store) proof(id string) string { return b.Sealer.Pepper("checkout " + id)[:32] }
 
-// ours reports whether we made the name.
-func (b *Book) ours(ref string) bool {
+// ours reports whether this service created the ref.
+func (b *Store) ours(ref string) bool {
 	id, proof, ok := strings.Cut(strings.TrimPrefix(ref, refPrefix), "_")
 	return ok && strings.HasPrefix(ref, refPrefix) && secret.Equal(proof, b.proof(id))
 }
 
-// ByRef returns the checkout of a name.
-func (b *Book) ByRef(ctx context.Context, ref string) (Checkout, error) {
+// ByRef returns the checkout with a ref.
+func (b *Store) ByRef(ctx context.Context, ref string) (Checkout, error) {
 	c, found, err := b.find(ctx, `ref = $1`, ref)
 	if err == nil && !found {
-		return c, fault.New(fault.Missing, CodeUnknownCheckout, "There is no such purchase. Your licenses are on the page My licenses.")
+		return c, fault.New(
+			fault.Missing,
+			CodeUnknownCheckout,
+			"There is no such purchase. Your licenses are on the page My licenses.",
+		)
 	}
 	return c, err
 }
 
-// OfPurchases returns the checkouts that were sold as these purchases.
-func (b *Book) OfPurchases(ctx context.Context, purchases []int64) ([]Checkout, error) {
-	list, err := sqldb.All(ctx, b.DB, scanCheckout, `SELECT `+checkoutColumns+` FROM checkouts WHERE purchase_id = ANY($1) AND purchase_id <> 0 ORDER BY id`, purchases)
+// byID returns the checkout of a stored fact.
+func (b *Store) byID(ctx context.Context, id int64) (Checkout, error) {
+	c, found, err := b.find(ctx, `id = $1`, id)
+	if err == nil && !found {
+		err = fmt.Errorf("checkout %d is not there", id)
+	}
+	return c, err
+}
+
+// OfPurchases returns the checkouts of these purchases.
+func (b *Store) OfPurchases(ctx context.Context, purchases []int64) ([]Checkout, error) {
+	list, err := sqldb.All(
+		ctx,
+		b.DB,
+		scanCheckout,
+		`SELECT `+checkoutColumns+` FROM checkouts WHERE purchase_id = ANY($1) AND purchase_id <> 0 ORDER BY id`,
+		purchases,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("find the checkouts of purchases: %w", err)
 	}
 	return list, nil
 }
 
-func (b *Book) find(ctx context.Context, where string, args ...any) (Checkout, bool, error) {
-	c, err := sqldb.One(ctx, b.DB, scanCheckout, `SELECT `+checkoutColumns+` FROM checkouts WHERE `+where+` ORDER BY id LIMIT 1`, args...)
+func (b *Store) find(ctx context.Context, where string, args ...any) (Checkout, bool, error) {
+	c, err := sqldb.One(
+		ctx,
+		b.DB,
+		scanCheckout,
+		`SELECT `+checkoutColumns+` FROM checkouts WHERE `+where+` ORDER BY id LIMIT 1`,
+		args...)
 	if errors.Is(err, sqldb.ErrNone) {
 		return c, false, nil
 	}
@@ -152,7 +218,7 @@ func (b *Book) find(ctx context.Context, where string, args ...any) (Checkout, b
 	return c, true, nil
 }
 
-func (b *Book) wake() {
+func (b *Store) wake() {
 	if b.Wake != nil {
 		b.Wake()
 	}

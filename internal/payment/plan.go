@@ -7,13 +7,11 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
-	"claviger/internal/license"
-	"claviger/internal/money"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 )
 
-// PlanRule is what a change of plan costs in the shop.
+// PlanRule is the rule for the price of a plan change in the shop.
 type PlanRule string
 
 // The rules.
@@ -33,8 +31,14 @@ func ParsePlanRule(s string) (PlanRule, error) {
 }
 
 // PlanRuleOf returns the rule of a partner.
-func (b *Book) PlanRuleOf(ctx context.Context, partnerID int64) (PlanRule, error) {
-	rule, err := sqldb.One(ctx, b.DB, sqldb.Value[string], `SELECT rule FROM plan_prices WHERE partner_id = $1`, partnerID)
+func (b *Store) PlanRuleOf(ctx context.Context, partnerID int64) (PlanRule, error) {
+	rule, err := sqldb.One(
+		ctx,
+		b.DB,
+		sqldb.Value[string],
+		`SELECT rule FROM plan_prices WHERE partner_id = $1`,
+		partnerID,
+	)
 	if errors.Is(err, sqldb.ErrNone) {
 		return Difference, nil
 	}
@@ -45,7 +49,7 @@ func (b *Book) PlanRuleOf(ctx context.Context, partnerID int64) (PlanRule, error
 }
 
 // SetPlanRule sets the rule of a partner.
-func (b *Book) SetPlanRule(ctx context.Context, by audit.Actor, partnerID int64, rule PlanRule) error {
+func (b *Store) SetPlanRule(ctx context.Context, by audit.Actor, partnerID int64, rule PlanRule) error {
 	before, err := b.PlanRuleOf(ctx, partnerID)
 	if err != nil || before == rule {
 		return err
@@ -57,7 +61,8 @@ func (b *Book) SetPlanRule(ctx context.Context, by audit.Actor, partnerID int64,
 			return err
 		}
 		tx.Queue(`INSERT INTO plan_prices (partner_id, rule, updated_at) VALUES ($1, $2, $3)
-			ON CONFLICT (partner_id) DO UPDATE SET rule = excluded.rule, updated_at = excluded.updated_at`, partnerID, string(rule), b.Now())
+			ON CONFLICT (partner_id)
+			DO UPDATE SET rule = excluded.rule, updated_at = excluded.updated_at`, partnerID, string(rule), b.Now())
 		audit.Record(tx, b.Now(), by, "payment.plan_rule", fmt.Sprintf("partner:%d", partnerID),
 			audit.Facts{"plan_change_price": string(before)}, audit.Facts{"plan_change_price": string(rule)})
 		return nil
@@ -68,27 +73,31 @@ func (b *Book) SetPlanRule(ctx context.Context, by audit.Actor, partnerID int64,
 	return nil
 }
 
-// PlanPrice is what a change to a plan costs now.
+// PlanPrice is the current price of a change to a plan.
 type PlanPrice struct {
-	Amount  Amount // zero: it is free
-	InShop  bool   // false: only the operator can make it
-	Credits int64  // what was paid before and is taken off
+	Amount  Amount // zero: free
+	InShop  bool   // false: only the operator can change it
+	Credits int64  // earlier payments that reduce the price
 }
 
-// PriceOfPlan returns what a license with these purchases pays for another plan. What was
-// paid counts in the plan's own currency only; another currency is not for the shop. What
-// is too small to be charged is free, and nothing is ever paid back.
-func PriceOfPlan(rule PlanRule, plan partner.Plan, paid []license.Receipt) PlanPrice {
+// Paid is an amount that was paid for a license and not refunded. Disputed payments are not
+// counted.
+type Paid struct {
+	Amount
+	Mine bool // the owner of the license paid it
+}
+
+// PriceOfPlan returns the price of a change to another plan. Only money in the plan's currency
+// counts. A license paid in another currency changes plans outside the shop. An amount too small to
+// charge is free, and nothing is ever paid back.
+func PriceOfPlan(rule PlanRule, plan partner.Plan, paid []Paid) PlanPrice {
 	price := PlanPrice{Amount: Amount{plan.PriceCents, plan.Currency}, InShop: rule != NotInShop}
 	if rule == Difference {
 		for _, p := range paid {
-			switch {
-			case p.Refunded || p.AmountCents == 0:
-			case p.Currency != plan.Currency && plan.PriceCents > 0:
+			if p.Currency != plan.Currency && plan.PriceCents > 0 {
 				return PlanPrice{}
-			default:
-				price.Credits += money.Units(p.AmountCents, p.Currency, p.Hundredths) / int64(max(p.Quantity, 1))
 			}
+			price.Credits += p.Units
 		}
 		price.Credits = min(price.Credits, plan.PriceCents)
 		price.Amount.Units -= price.Credits
@@ -99,5 +108,5 @@ func PriceOfPlan(rule PlanRule, plan partner.Plan, paid []license.Receipt) PlanP
 	return price
 }
 
-// Takes reports whether payments are taken here.
-func (b *Book) Takes() bool { return b != nil && b.Stripe != nil }
+// Takes reports whether this marketplace takes payments.
+func (b *Store) Takes() bool { return b != nil && b.Stripe != nil }

@@ -2,6 +2,7 @@ package payment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,61 +12,81 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Receive takes an event of Stripe, as its body and the header with its signature. It
-// calls nobody: what must be looked up is left to the job. An error that is no fault means
-// that a repeat may help.
-func (b *Book) Receive(ctx context.Context, body []byte, signature string) error {
+// Receive handles an event of Stripe, given as the body and the signature header. It makes no
+// calls: the job retrieves missing objects. If it returns an error that is no fault, a repeat may
+// help.
+func (b *Store) Receive(ctx context.Context, body []byte, signature string) error {
 	if b.Stripe == nil {
 		return fault.New(fault.Missing, codeNotPaidHere, "This marketplace takes no payments by Stripe.")
 	}
-	in, err := b.Stripe.read(body, signature)
+	in, err := b.Stripe.verified(body, signature)
+	if bad, ok := errors.AsType[*unreadable](err); ok {
+		b.Log.Warn("an event of Stripe cannot be read", "event", bad.event, "err", bad.cause)
+		return fault.New(
+			fault.Invalid,
+			codeEvent,
+			"The event has a valid signature and cannot be read: it is not the JSON of an event as Stripe describes it.",
+		)
+	}
 	switch {
 	case err != nil:
 		return err
 	case in.live != b.Stripe.live:
-		b.Log.Warn("an event of Stripe is of the other mode and was ignored; the key and the webhook secret must both be live or both be for tests",
-			"event", in.id, "live", in.live)
+		b.Log.Warn(
+			"an event of Stripe is of the other mode and was ignored; the key and the webhook secret must both be "+
+				"live or both be for tests",
+			"event",
+			in.id,
+			"live",
+			in.live,
+		)
 		return nil
 	case in.foreign:
-		b.Log.Warn("an event of Stripe is in another version; its object is looked up instead; run claviger stripe setup for an endpoint in the right one",
-			"event", in.id, "kind", in.kind)
+		b.Log.Warn(
+			"an event of Stripe is in another version; its object is looked up instead; run claviger stripe setup "+
+				"for an endpoint in the right one",
+			"event",
+			in.id,
+			"kind",
+			in.kind,
+		)
 		return b.lookUp(ctx, in.id, in.objectID)
 	case in.session != nil:
 		return b.receiveSession(ctx, in)
 	case in.refund != nil, in.dispute != nil:
 		return b.receiveLater(ctx, in)
 	}
-	return nil // it is not needed
+	return nil // not needed
 }
 
-func (b *Book) receiveSession(ctx context.Context, in incoming) error {
+func (b *Store) receiveSession(ctx context.Context, in incoming) error {
 	f := *in.session
 	c, found, err := b.findRef(ctx, f.ref)
 	switch {
 	case err != nil:
 		return err
 	case found:
-		_, err = b.take(ctx, c, f, in.id)
+		_, err = b.applySession(ctx, c, f, in.id)
 		return err
 	case f.paid && b.ours(f.ref):
 		return b.lost(ctx, f)
 	}
-	return nil // of another shop with the same account
+	return nil // from another shop on the same account
 }
 
-// lost notes a payment whose checkout is not there: it was made before a restore.
-func (b *Book) lost(ctx context.Context, f sessionFact) error {
+// lost records a payment without a checkout: it was made before a restore.
+func (b *Store) lost(ctx context.Context, f sessionFact) error {
 	return b.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		addProblem(tx, Problem{
-			Kind: PaidUnknown, ObjectID: f.id, IntentID: f.intent, Amount: f.amount, Currency: f.currency, CreatedAt: b.Now(),
+			Kind: PaidUnknown, ObjectID: f.id, IntentID: f.intent, Amount: f.amount, Currency: f.currency,
+			CreatedAt: b.Now(),
 		})
 		return nil
 	})
 }
 
-// receiveLater takes what happens after a payment. Which checkout it is about may have to
-// be looked up.
-func (b *Book) receiveLater(ctx context.Context, in incoming) error {
+// receiveLater handles events after a payment. Finding their checkout may need a lookup.
+func (b *Store) receiveLater(ctx context.Context, in incoming) error {
 	intent := ""
 	if in.refund != nil {
 		intent = in.refund.intent
@@ -85,8 +106,8 @@ func (b *Book) receiveLater(ctx context.Context, in incoming) error {
 			w.mergeRefund(*in.refund)
 			return nil
 		}
-		// Events of a dispute come in any order. The first tells enough to hold the license;
-		// after that only the provider's own answer counts.
+		// Events of a dispute come in any order. The first is enough to hold the license; after
+		// that only the provider's own answer counts.
 		if _, known := w.disputeByID(in.dispute.id); !known {
 			w.mergeDispute(*in.dispute)
 		}
@@ -99,22 +120,19 @@ func (b *Book) receiveLater(ctx context.Context, in incoming) error {
 	return err
 }
 
-func (b *Book) ofIntent(ctx context.Context, intent string) (Checkout, bool, error) {
-	if intent == "" {
-		return Checkout{}, false, nil
-	}
+func (b *Store) ofIntent(ctx context.Context, intent string) (Checkout, bool, error) {
 	return b.find(ctx, `intent_id = $1 AND intent_id <> ''`, intent)
 }
 
-// take merges what is known of a session into its checkout, and sells it if it was paid.
-// It is the one function that sells: the webhook, the return page and the job call it.
-func (b *Book) take(ctx context.Context, c Checkout, f sessionFact, eventID string) (Checkout, error) {
+// applySession merges the state of a session into its checkout, and sells it if paid. It is the only
+// function that sells: the webhook, the return page and the job call it.
+func (b *Store) applySession(ctx context.Context, c Checkout, f sessionFact, eventID string) (Checkout, error) {
 	if f.paid && c.simple(f) {
 		sold, err := b.sell(ctx, c, f)
 		if err == nil || fault.Of(err) == nil {
 			return sold, err
 		}
-		// It is refused, which the other way notes for a person.
+		// The sale was refused. The slow path below records that for a person.
 	}
 	err := b.change(ctx, c, func(w *work) error {
 		if eventID != "" {
@@ -129,22 +147,27 @@ func (b *Book) take(ctx context.Context, c Checkout, f sessionFact, eventID stri
 	return b.ByRef(ctx, c.Ref)
 }
 
-// simple reports whether nothing but a sale follows from a payment, as nearly always: then
-// it joins the partner's set of orders.
+// simple reports whether a payment leads to a sale and nothing else, as it nearly always does. Such
+// sales join the partner's batch of orders.
 func (c Checkout) simple(f sessionFact) bool {
 	return (c.State == Open || c.State == Pending) && c.LicenseKey == "" && !c.Unsettled && c.matches(f)
 }
 
-// matches reports whether a payment is the one that was asked for.
+// matches reports whether a payment is the requested one.
 func (c Checkout) matches(f sessionFact) bool {
 	return f.amount == c.Amount && f.currency == c.Currency && (c.SessionID == "" || c.SessionID == f.id)
 }
 
-// sell sells a new license in one set with other orders of the partner.
-// The event is not noted: that the checkout is sold tells the job as much.
-func (b *Book) sell(ctx context.Context, c Checkout, f sessionFact) (Checkout, error) {
+// sell sells a new license in a batch with other orders of the partner. It does not record the
+// event: the sold checkout tells the job enough.
+func (b *Store) sell(ctx context.Context, c Checkout, f sessionFact) (Checkout, error) {
 	now := b.Now()
-	c.State, c.SessionID, c.IntentID, c.PaidAt, c.UpdatedAt, c.NextAt = Sold, f.id, f.intent, now, now, time.Time{}
+	c.State = Sold
+	c.SessionID = f.id
+	c.IntentID = f.intent
+	c.PaidAt = now
+	c.UpdatedAt = now
+	c.NextAt = time.Time{}
 	o := c.order()
 	o.Payment = &license.Payment{CheckoutID: c.ID, SessionID: f.id, IntentID: f.intent}
 	if _, err := b.Licenses.Sell(ctx, o); err != nil {
@@ -155,37 +178,44 @@ func (b *Book) sell(ctx context.Context, c Checkout, f sessionFact) (Checkout, e
 	if err != nil || !slices.Contains(list, license.Recorded{CheckoutID: c.ID, Unsettled: true}) {
 		return c, err
 	}
-	// A refund or a dispute came between.
+	// A refund or a dispute arrived meanwhile.
 	return c, b.change(ctx, c, func(*work) error { return nil })
 }
 
-// Record queues that checkouts are sold: license.Registry.Record.
-func (b *Book) Record(tx *sqldb.Tx, list []*license.Payment) {
+// Record queues the update that marks checkouts as sold. It implements license.Store.Record.
+func (b *Store) Record(tx *sqldb.Tx, list []*license.Payment) {
 	now := b.Now()
 	rows := make([][]any, len(list))
 	for i, p := range list {
 		rows[i] = []any{p.CheckoutID, p.SessionID, p.IntentID, p.SaleID, now, now}
 	}
-	recorded := sqldb.UpdateRows(tx, func(r *sqldb.Row, v *license.Recorded) error { return r.Scan(&v.CheckoutID, &v.Unsettled) },
-		"checkouts", []string{"id", "session_id", "intent_id", "purchase_id", "paid_at", "updated_at"}, rows,
-		fmt.Sprintf("state = %d, next_at = 0, paid = amount, paid_currency = currency", Sold), "unsettled")
+	recorded := sqldb.UpdateRows(
+		tx,
+		func(r *sqldb.Row, v *license.Recorded) error { return r.Scan(&v.CheckoutID, &v.Unsettled) },
+		"checkouts",
+		[]string{"id", "session_id", "intent_id", "purchase_id", "paid_at", "updated_at"},
+		rows,
+		fmt.Sprintf("state = %d, next_at = 0, paid = amount, paid_currency = currency", Sold),
+		"unsettled",
+	)
 	for _, p := range list {
 		p.Recorded = recorded
 	}
 }
 
-// order is the order of what was paid for.
+// order returns the license order of a checkout.
 func (c Checkout) order() license.Order {
 	return license.Order{
 		Purchase: license.Purchase{
-			PartnerID: c.PartnerID, Tier: c.Tier, BuyerID: c.UserID, Quantity: 1, AmountCents: c.Amount, Currency: c.Currency, ExternalID: c.Ref, Shop: true,
+			PartnerID: c.PartnerID, Tier: c.Tier, BuyerID: c.UserID, Quantity: 1, AmountCents: c.Amount,
+			Currency: c.Currency, ExternalID: c.Ref, Shop: true,
 		},
 		By: actor, Paid: true, PlanName: c.PlanName,
 	}
 }
 
-// lookUp notes that an object must be retrieved, and wakes the job.
-func (b *Book) lookUp(ctx context.Context, eventID, objectID string) error {
+// lookUp records an object to retrieve and wakes the job.
+func (b *Store) lookUp(ctx context.Context, eventID, objectID string) error {
 	if objectID == "" {
 		return nil
 	}
@@ -202,7 +232,11 @@ func (b *Book) lookUp(ctx context.Context, eventID, objectID string) error {
 }
 
 func noteEvent(tx *sqldb.Tx, id string, at time.Time) {
-	tx.Queue(`INSERT INTO payment_events (provider_id, created_at) VALUES ($1, $2) ON CONFLICT (provider_id) DO NOTHING`, id, at)
+	tx.Queue(
+		`INSERT INTO payment_events (provider_id, created_at) VALUES ($1, $2) ON CONFLICT (provider_id) DO NOTHING`,
+		id,
+		at,
+	)
 }
 
 func addLookup(tx *sqldb.Tx, id string, at time.Time) {
@@ -210,16 +244,22 @@ func addLookup(tx *sqldb.Tx, id string, at time.Time) {
 		ON CONFLICT (object_id) DO UPDATE SET tries = 0, next_at = excluded.next_at`, id, at)
 }
 
-// Look asks the provider about a checkout whose buyer waits for it. Without an answer the
-// checkout is as it was.
-func (b *Book) Look(ctx context.Context, c Checkout) (Checkout, error) {
+// Look polls the provider about a checkout whose buyer is waiting. Without an answer it returns the
+// checkout unchanged.
+func (b *Store) Look(ctx context.Context, c Checkout) (Checkout, error) {
 	if b.Stripe == nil || c.SessionID == "" || c.State != Open && c.State != Pending {
 		return c, nil
 	}
 	f, err := b.Stripe.session(ctx, c.SessionID)
 	if err != nil {
-		b.Log.Warn("a payment could not be looked up while its buyer waits; the job does it later", "checkout", c.ID, "err", err)
+		b.Log.Warn(
+			"a payment could not be looked up while its buyer waits; the job does it later",
+			"checkout",
+			c.ID,
+			"err",
+			err,
+		)
 		return c, nil
 	}
-	return b.take(ctx, c, f, "")
+	return b.applySession(ctx, c, f, "")
 }

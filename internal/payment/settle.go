@@ -12,31 +12,33 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// work is one checkout with all its facts in a transaction that changes it.
+// work is a checkout with its facts in a transaction that changes it.
 type work struct {
 	Checkout
-	book     *Book
+	book     *Store
 	tx       *sqldb.Tx
 	now      time.Time
 	refunds  []*Refund
 	disputes []*Dispute
-	licenses *license.Registry // acts are part of the transaction
+	licenses *license.Store // changes join the transaction
 }
 
-// change reads a checkout with its facts, merges what is new, derives what follows for
-// licenses and writes all of it, in one transaction.
-func (b *Book) change(ctx context.Context, c Checkout, merge func(*work) error) error {
+// change reads a checkout with its facts, merges new ones, derives the state of licenses and writes
+// everything, in one transaction.
+func (b *Store) change(ctx context.Context, c Checkout, merge func(*work) error) error {
 	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		// First, as every writer of licenses does. A partner that is gone has none.
+		// Lock first, as every writer of licenses does. A removed partner has no row.
 		if _, err := partner.Lock(tx, c.PartnerID).One(ctx); err != nil && !errors.Is(err, sqldb.ErrNone) {
 			return err
 		}
 		w := &work{book: b, tx: tx, now: b.Now(), licenses: b.Licenses.Within(tx)}
 		var err error
-		if w.Checkout, err = sqldb.One(ctx, tx, scanCheckout, `SELECT `+checkoutColumns+` FROM checkouts WHERE id = $1`+tx.ForUpdate(), c.ID); err != nil {
+		w.Checkout, err = sqldb.One(ctx, tx, scanCheckout,
+			`SELECT `+checkoutColumns+` FROM checkouts WHERE id = $1`+tx.ForUpdate, c.ID)
+		if err != nil {
 			return err
 		}
-		if err := w.read(ctx); err != nil {
+		if err := w.load(ctx); err != nil {
 			return err
 		}
 		if err := merge(w); err != nil {
@@ -54,15 +56,27 @@ func (b *Book) change(ctx context.Context, c Checkout, merge func(*work) error) 
 	return nil
 }
 
-func (w *work) read(ctx context.Context) error {
-	refunds, err := sqldb.All(ctx, w.tx, scanRefund, `SELECT `+refundColumns+` FROM payment_refunds WHERE checkout_id = $1 AND checkout_id <> 0 ORDER BY id`, w.ID)
+func (w *work) load(ctx context.Context) error {
+	refunds, err := sqldb.All(
+		ctx,
+		w.tx,
+		scanRefund,
+		`SELECT `+refundColumns+` FROM payment_refunds WHERE checkout_id = $1 AND checkout_id <> 0 ORDER BY id`,
+		w.ID,
+	)
 	if err != nil {
 		return err
 	}
 	for i := range refunds {
 		w.refunds = append(w.refunds, &refunds[i])
 	}
-	disputes, err := sqldb.All(ctx, w.tx, scanDispute, `SELECT `+disputeColumns+` FROM payment_disputes WHERE checkout_id = $1 ORDER BY provider_id`, w.ID)
+	disputes, err := sqldb.All(
+		ctx,
+		w.tx,
+		scanDispute,
+		`SELECT `+disputeColumns+` FROM payment_disputes WHERE checkout_id = $1 ORDER BY provider_id`,
+		w.ID,
+	)
 	for i := range disputes {
 		w.disputes = append(w.disputes, &disputes[i])
 	}
@@ -84,17 +98,19 @@ func (w *work) save() {
 	}
 }
 
-// close ends a checkout that was not paid.
+// close ends an unpaid checkout.
 func (w *work) close() {
 	if w.State == Open || w.State == Pending {
 		w.State = Closed
 	}
 }
 
-// mergeSession takes what is known of the session. That it was paid is never undone.
+// mergeSession merges the state of the session. A payment is never undone.
 func (w *work) mergeSession(f sessionFact) {
-	if f.paid && w.SessionID != "" && w.SessionID != f.id {
-		w.problem(PaidTwice, f.id, f.intent, f.amount, f.currency)
+	if w.SessionID != "" && w.SessionID != f.id {
+		if f.paid {
+			w.problem(PaidTwice, f.id, f.intent, f.amount, f.currency)
+		}
 		return
 	}
 	w.SessionID = f.id
@@ -103,7 +119,8 @@ func (w *work) mergeSession(f sessionFact) {
 	}
 	switch {
 	case f.paid && w.PaidAt.IsZero():
-		w.PaidAt, w.Paid = w.now, Amount{f.amount, f.currency}
+		w.PaidAt = w.now
+		w.Paid = Amount{f.amount, f.currency}
 		if !w.matches(f) {
 			w.unsold(PaidOtherAmount, f.amount, f.currency)
 		}
@@ -115,7 +132,7 @@ func (w *work) mergeSession(f sessionFact) {
 	}
 }
 
-// settle derives from the facts what becomes of the licenses.
+// settle derives the state of the licenses from the facts.
 func (w *work) settle(ctx context.Context) error {
 	if !w.PaidAt.IsZero() && w.State != Sold && w.State != Unsold {
 		if err := w.sell(ctx); err != nil {
@@ -131,7 +148,7 @@ func (w *work) settle(ctx context.Context) error {
 	return nil
 }
 
-// sell sells what was paid, or notes why it cannot be.
+// sell sells the paid item, or records why it cannot.
 func (w *work) sell(ctx context.Context) error {
 	var err error
 	if w.LicenseKey == "" {
@@ -160,22 +177,27 @@ func (w *work) changePlan(ctx context.Context) error {
 		return err
 	}
 	if l.Tier == w.Tier {
-		return nil // another payment changed it already
+		return nil // another payment already changed it
 	}
 	_, err = w.licenses.ChangePlan(ctx, actor, w.LicenseKey, license.PlanChange{
-		Tier: w.Tier, AmountCents: w.Amount, Currency: w.Currency, ExternalID: w.Ref, Shop: true, Paid: true, PlanName: w.PlanName,
-		Then: func(_ *sqldb.Tx, saleID int64) { w.PurchaseID = saleID },
+		Tier: w.Tier, AmountCents: w.Amount, Currency: w.Currency, Credit: w.Credit, ExternalID: w.Ref,
+		Shop: true, Paid: true, PlanName: w.PlanName,
+		Then: func(tx *sqldb.Tx, saleID int64) {
+			w.PurchaseID = saleID
+			// Uncovered runs next and finds the checkout by this column.
+			tx.Queue(`UPDATE checkouts SET purchase_id = $2 WHERE id = $1`, w.ID, saleID)
+		},
 	})
 	return err
 }
 
-// unsold notes that a payment cannot be sold.
+// unsold records that a payment cannot be sold.
 func (w *work) unsold(kind ProblemKind, amount int64, currency string) {
 	w.State = Unsold
 	w.problem(kind, w.SessionID, w.IntentID, amount, currency)
 }
 
-// refunded reports whether all that was paid has gone back.
+// refunded reports whether the whole payment was refunded.
 func (w *work) refunded() bool {
 	var sum int64
 	for _, f := range w.refunds {
@@ -186,7 +208,7 @@ func (w *work) refunded() bool {
 	return sum > 0 && sum >= w.Paid.Units
 }
 
-// follow makes the licenses follow the refunds and disputes.
+// follow applies refunds and disputes to the licenses.
 func (w *work) follow(ctx context.Context) error {
 	lost := false
 	for _, d := range w.disputes {
@@ -217,7 +239,7 @@ func (w *work) follow(ctx context.Context) error {
 	return nil
 }
 
-// followRefunds refunds the purchase, or takes that back.
+// followRefunds refunds the purchase, or reverts that.
 func (w *work) followRefunds(ctx context.Context, want bool) error {
 	switch {
 	case want && w.RefundID == 0:
@@ -238,8 +260,8 @@ func (w *work) followRefunds(ctx context.Context, want bool) error {
 	return nil
 }
 
-// refundName is the external id of the refund of the purchase: that of the newest fact
-// that makes it. The time tells one that was taken back from the next.
+// refundName returns the external id of the purchase's refund, taken from the newest fact that
+// causes it. The time distinguishes it from a reverted one.
 func (w *work) refundName() string {
 	name := w.Ref
 	for _, d := range w.disputes {
@@ -255,22 +277,32 @@ func (w *work) refundName() string {
 	return fmt.Sprintf("%s at %d", name, w.now.UnixMicro())
 }
 
-// refundWhole refunds what else a license has open, where the operator asked for the whole
-// license and the last payment for it has gone back.
+// refundWhole refunds the remaining purchases of a license, if the operator asked for the whole
+// license and its last payment was refunded.
 func (w *work) refundWhole(ctx context.Context) error {
 	for _, f := range w.refunds {
 		if f.LicenseKey == "" || f.Status != RefundSucceeded {
 			continue
 		}
-		left, err := sqldb.One(ctx, w.tx, sqldb.Value[int64], `SELECT count(*) FROM payment_refunds WHERE license_key = $1 AND checkout_id <> $2 AND status <> `+
-			sqldb.Literal(RefundSucceeded), f.LicenseKey, w.ID)
+		left, err := sqldb.One(
+			ctx,
+			w.tx,
+			sqldb.Value[int64],
+			`SELECT count(*) FROM payment_refunds WHERE license_key = $1 AND checkout_id <> $2 AND status <> `+
+				sqldb.Literal(RefundSucceeded),
+			f.LicenseKey,
+			w.ID,
+		)
 		if err != nil {
 			return err
 		}
 		if left > 0 {
 			continue
 		}
-		if _, err := w.licenses.Refund(ctx, actor, license.RefundOrder{LicenseKey: f.LicenseKey, Reported: true, ExternalID: "rest of " + f.request}); err != nil {
+		if _, err := w.licenses.Refund(
+			ctx, actor,
+			license.RefundOrder{LicenseKey: f.LicenseKey, Reported: true, ExternalID: "rest of " + f.request},
+		); err != nil {
 			return err
 		}
 	}

@@ -11,33 +11,32 @@ import (
 	"github.com/stripe/stripe-go/v85"
 )
 
-// callTimeout bounds a call of Stripe. A buyer may wait for it.
+// callTimeout is the timeout of a call to Stripe. A buyer may be waiting for it.
 const callTimeout = 10 * time.Second
 
-// refKey is the one member of metadata that we send: the name of our checkout.
+// refKey is the only metadata member that we send: the name of our checkout.
 const refKey = "checkout"
 
-// requestKey names our request on a refund, so that a lost answer is found again.
+// requestKey names our request on a refund, so that the refund can be found after a lost answer.
 const requestKey = "request"
 
-// Stripe calls Stripe's API. Everything that has Stripe's types is in this file and in
-// event.go.
+// Stripe calls Stripe's API. Only this file and event.go use Stripe's types.
 type Stripe struct {
 	client  *stripe.Client
 	secrets []string
 	live    bool
 }
 
-// StripeConfig is what an account is reached with.
+// StripeConfig has the credentials and address of an account.
 type StripeConfig struct {
 	Key            string
 	WebhookSecrets []string     // one or two
 	URL            string       // "": Stripe's own
-	Client         *http.Client // nil: one with the timeout of a call
+	Client         *http.Client // nil: a client with callTimeout
 }
 
-// NewStripe makes the client of an account. Nothing about requests is told to Stripe
-// besides, and the library repeats none: the job does that.
+// NewStripe returns the client of an account. Telemetry, logging and retries of the library are
+// off; the job retries.
 func NewStripe(c StripeConfig) *Stripe {
 	httpClient := c.Client
 	if httpClient == nil {
@@ -64,8 +63,8 @@ func LiveKey(key string) bool {
 // Live reports whether the account's key moves real money.
 func (s *Stripe) Live() bool { return s.live }
 
-// createSession makes the page where a checkout is paid. All parameters come from the row,
-// so that a repeat is the same request.
+// createSession creates the payment page of a checkout. All parameters come from the row, so a
+// repeat is the same request.
 func (s *Stripe) createSession(ctx context.Context, c Checkout, successURL, cancelURL string) (sessionFact, error) {
 	units, ok := stripeAmount(c.Amount, c.Currency)
 	if !ok {
@@ -82,11 +81,15 @@ func (s *Stripe) createSession(ctx context.Context, c Checkout, successURL, canc
 			Quantity: stripe.Int64(1),
 			PriceData: &stripe.CheckoutSessionCreateLineItemPriceDataParams{
 				Currency: stripe.String(strings.ToLower(c.Currency)), UnitAmount: stripe.Int64(units),
-				ProductData: &stripe.CheckoutSessionCreateLineItemPriceDataProductDataParams{Name: stripe.String(c.Item)},
+				ProductData: &stripe.CheckoutSessionCreateLineItemPriceDataProductDataParams{
+					Name: stripe.String(c.Item),
+				},
 			},
 		}},
-		Metadata:          map[string]string{refKey: c.Ref},
-		PaymentIntentData: &stripe.CheckoutSessionCreatePaymentIntentDataParams{Metadata: map[string]string{refKey: c.Ref}},
+		Metadata: map[string]string{refKey: c.Ref},
+		PaymentIntentData: &stripe.CheckoutSessionCreatePaymentIntentDataParams{
+			Metadata: map[string]string{refKey: c.Ref},
+		},
 	}
 	params.SetIdempotencyKey(c.Ref)
 	return checkedSession(s.client.V1CheckoutSessions.Create(ctx, params))
@@ -94,7 +97,7 @@ func (s *Stripe) createSession(ctx context.Context, c Checkout, successURL, canc
 
 func (s *Stripe) session(ctx context.Context, id string) (sessionFact, error) {
 	params := &stripe.CheckoutSessionRetrieveParams{}
-	params.AddExpand("payment_intent") // it tells whether a bank refused
+	params.AddExpand("payment_intent") // shows whether a bank refused
 	return checkedSession(s.client.V1CheckoutSessions.Retrieve(ctx, id, params))
 }
 
@@ -102,7 +105,7 @@ func (s *Stripe) expireSession(ctx context.Context, id string) (sessionFact, err
 	return checkedSession(s.client.V1CheckoutSessions.Expire(ctx, id, nil))
 }
 
-// checkedSession refuses an answer without an id: the library takes {} for a session.
+// checkedSession refuses an answer without an id: the library accepts {} as a session.
 func checkedSession(o *stripe.CheckoutSession, err error) (sessionFact, error) {
 	if err == nil && (o == nil || o.ID == "") {
 		err = errNoObject
@@ -115,14 +118,15 @@ func checkedSession(o *stripe.CheckoutSession, err error) (sessionFact, error) {
 
 var errNoObject = errors.New("the answer has no object")
 
-// refund asks for money to go back.
+// refund requests a refund.
 func (s *Stripe) refund(ctx context.Context, f Refund) (refundFact, error) {
 	units, ok := stripeAmount(f.Amount, f.Currency)
 	if !ok {
 		return refundFact{}, errCurrency(f.Currency)
 	}
 	params := &stripe.RefundCreateParams{
-		PaymentIntent: stripe.String(f.IntentID), Amount: stripe.Int64(units), Metadata: map[string]string{requestKey: f.request},
+		PaymentIntent: stripe.String(f.IntentID), Amount: stripe.Int64(units),
+		Metadata: map[string]string{requestKey: f.request},
 	}
 	params.SetIdempotencyKey(f.request)
 	return checkedRefund(s.client.V1Refunds.Create(ctx, params))
@@ -142,7 +146,7 @@ func checkedRefund(o *stripe.Refund, err error) (refundFact, error) {
 	return refundOf(o), nil
 }
 
-// refundOfRequest finds a refund by the request that made it.
+// refundOfRequest finds the refund that a request created.
 func (s *Stripe) refundOfRequest(ctx context.Context, intentID, request string) (refundFact, bool, error) {
 	params := &stripe.RefundListParams{PaymentIntent: stripe.String(intentID)}
 	params.Limit = stripe.Int64(100)
@@ -168,7 +172,7 @@ func (s *Stripe) dispute(ctx context.Context, id string) (disputeFact, error) {
 	return disputeOf(o), nil
 }
 
-// refOfIntent is the name of the checkout that a payment is for; "" where it has none.
+// refOfIntent returns the ref of a payment's checkout, or "".
 func (s *Stripe) refOfIntent(ctx context.Context, id string) (string, error) {
 	o, err := s.client.V1PaymentIntents.Retrieve(ctx, id, nil)
 	if err == nil && (o == nil || o.ID == "") {
@@ -180,43 +184,63 @@ func (s *Stripe) refOfIntent(ctx context.Context, id string) (string, error) {
 	return o.Metadata[refKey], nil
 }
 
-// listed is an event of a list; ref is the checkout that it names.
+// listed is an event of a list; ref names its checkout.
 type listed struct{ id, objectID, ref string }
 
-// events calls each for the events since a time that concern payments, oldest last. An
-// event is only a hint: it is in the version of its creation, and its object may be old.
-func (s *Stripe) events(ctx context.Context, since time.Time, each func(e listed)) error {
+// page is a part of the list of events, newest first.
+type page struct {
+	events []listed
+	next   string // cursor of the next page; "": this is the last one
+}
+
+// pageSize is the maximum page size of Stripe.
+const pageSize = 100
+
+// events returns a page of payment events since a time. An event is only a hint: it has the version
+// of its creation, and its object may be outdated.
+func (s *Stripe) events(ctx context.Context, since time.Time, after string) (page, error) {
 	params := &stripe.EventListParams{CreatedRange: &stripe.RangeQueryParams{GreaterThanOrEqual: since.Unix()}}
-	params.Limit = stripe.Int64(100)
+	params.Limit = stripe.Int64(pageSize)
+	if after != "" {
+		params.StartingAfter = stripe.String(after)
+	}
 	for _, t := range eventTypes {
 		params.Types = append(params.Types, stripe.String(t))
 	}
-	for o, err := range s.client.V1Events.List(ctx, params).All(ctx) {
-		if err != nil {
-			return callError(err)
+	list := s.client.V1Events.List(ctx, params)
+	if err := list.Err(); err != nil {
+		return page{}, callError(err)
+	}
+	var p page
+	for _, o := range list.Data() {
+		if list.Meta().HasMore {
+			p.next = o.ID
 		}
-		if o.Data == nil {
-			continue
-		}
-		e := listed{id: o.ID}
-		e.objectID, _ = o.Data.Object["id"].(string)
-		e.ref, _ = o.Data.Object["client_reference_id"].(string)
-		if e.objectID != "" {
-			each(e)
+		if e := listedOf(o); e.objectID != "" {
+			p.events = append(p.events, e)
 		}
 	}
-	return nil
+	return p, nil
 }
 
-// Endpoint is where Stripe sends events.
+func listedOf(o *stripe.Event) listed {
+	e := listed{id: o.ID}
+	if o.Data != nil {
+		e.objectID, _ = o.Data.Object["id"].(string)
+		e.ref, _ = o.Data.Object["client_reference_id"].(string)
+	}
+	return e
+}
+
+// Endpoint is a webhook endpoint at Stripe.
 type Endpoint struct {
 	ID     string
 	URL    string
-	Secret string // shown once, when it is made
+	Secret string // only set when it was created
 }
 
-// MakeEndpoint has Stripe send the events that are needed to a URL, in the version that
-// this program reads. One that is there for the URL already is returned without its secret.
+// MakeEndpoint subscribes a URL to the needed events, in the version that this program reads. An
+// existing endpoint for the URL is returned without its secret.
 func (s *Stripe) MakeEndpoint(ctx context.Context, url string) (e Endpoint, made bool, err error) {
 	params := &stripe.WebhookEndpointListParams{}
 	params.Limit = stripe.Int64(100)
@@ -228,7 +252,10 @@ func (s *Stripe) MakeEndpoint(ctx context.Context, url string) (e Endpoint, made
 			return Endpoint{ID: o.ID, URL: o.URL}, false, nil
 		}
 	}
-	create := &stripe.WebhookEndpointCreateParams{URL: stripe.String(url), APIVersion: stripe.String(stripe.APIVersion), Description: stripe.String("Claviger")}
+	create := &stripe.WebhookEndpointCreateParams{
+		URL: stripe.String(url), APIVersion: stripe.String(stripe.APIVersion),
+		Description: stripe.String("Claviger"),
+	}
 	for _, t := range eventTypes {
 		create.EnabledEvents = append(create.EnabledEvents, stripe.String(t))
 	}
@@ -242,8 +269,8 @@ func (s *Stripe) MakeEndpoint(ctx context.Context, url string) (e Endpoint, made
 	return Endpoint{ID: o.ID, URL: o.URL, Secret: o.Secret}, true, nil
 }
 
-// CallError is a call that Stripe refused or that did not reach it. The text of the
-// library's error is a whole answer, which is nobody's to see.
+// CallError is a call that Stripe refused or that did not reach it. The library's error contains
+// the whole response body, which must not be logged.
 type CallError struct {
 	Code      string // Stripe's; "" when there was no answer
 	Status    int
@@ -260,19 +287,23 @@ func (e *CallError) Error() string {
 
 func (e *CallError) Unwrap() error { return e.cause }
 
-// final reports whether the same call would be refused again.
+// final reports whether a repeat would be refused, too.
 func (e *CallError) final() bool {
-	return e.Status >= 400 && e.Status < 500 && e.Status != http.StatusTooManyRequests && e.Status != http.StatusConflict && e.Status != http.StatusUnauthorized && e.Status != http.StatusForbidden
+	return e.Status >= 400 && e.Status < 500 && e.Status != http.StatusTooManyRequests &&
+		e.Status != http.StatusConflict && e.Status != http.StatusUnauthorized && e.Status != http.StatusForbidden
 }
 
 func callError(err error) error {
 	if se, ok := errors.AsType[*stripe.Error](err); ok {
-		return &CallError{Code: string(se.Code), Status: se.HTTPStatusCode, RequestID: se.RequestID, cause: errors.New("refused")}
+		return &CallError{
+			Code: string(se.Code), Status: se.HTTPStatusCode, RequestID: se.RequestID,
+			cause: errors.New("refused"),
+		}
 	}
 	return &CallError{cause: err}
 }
 
-// finally reports whether err is a refusal that stays one, and its code.
+// finally reports whether err is a final refusal, and its code.
 func finally(err error) (code string, ok bool) {
 	e, ok := errors.AsType[*CallError](err)
 	if !ok || !e.final() {

@@ -8,7 +8,7 @@ import (
 	"claviger/internal/ui"
 )
 
-// What is shared with the console: see package area.
+// Shared with the console; see package area.
 type (
 	confirmView = ui.Confirm
 	secretView  = ui.Secrets

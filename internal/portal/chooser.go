@@ -8,11 +8,11 @@ import (
 	"claviger/internal/visitor"
 )
 
-// maxPartners is how many partners the chooser lists.
+// maxPartners is the number of partners that the chooser lists.
 const maxPartners = 200
 
-// choose leads a person to the partner that they act for, and lists the partners if
-// there are several. Who acts for none is told that there is no such page.
+// choose redirects a person to their partner, or lists the partners if there are several. People
+// without one get 404.
 func (h *Handler) choose(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	list, err := h.Partners.Accesses(r.Context(), v.User.ID, maxPartners)
 	switch {
@@ -25,7 +25,13 @@ func (h *Handler) choose(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 		ui.SeeOther(w, r, visit.Path(""))
 		return nil
 	}
-	return h.Site.Render(w, r, v, "chooser", ui.View{Title: "Choose an application", NoIndex: true, Data: choices(list)})
+	return h.Site.Render(
+		w,
+		r,
+		v,
+		"chooser",
+		ui.View{Title: "Choose an application", NoIndex: true, Data: choices(list)},
+	)
 }
 
 // choice is an entry of the chooser.

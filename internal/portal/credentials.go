@@ -13,12 +13,12 @@ import (
 
 const credentialsPath = "/credentials"
 
-// credentialsView lists what the partner's programs prove themselves with.
+// credentialsView lists the credentials of the partner's programs.
 type credentialsView struct {
 	Keys, Client, Webhook ui.Table
 	ClientID              string
 	SingleKey             bool
-	NoClient              bool // there is no client secret: it was revoked
+	NoClient              bool // the client secret was revoked
 	May                   bool
 	Form                  ui.Form // for another key
 	Nonce                 ui.Param
@@ -48,10 +48,12 @@ func (h *Handler) showCredentials(w http.ResponseWriter, r *http.Request, v *Vis
 		return err
 	}
 	view := credentialsView{
-		Keys: credentialTable("keys", "Your keys"), Client: credentialTable("client", "Your client secret"), Webhook: credentialTable("webhook", "Your webhook secret"),
+		Keys: credentialTable("keys", "Your keys"), Client: credentialTable("client", "Your client secret"),
+		Webhook:  credentialTable("webhook", "Your webhook secret"),
 		ClientID: v.Partner.ClientID, SingleKey: v.Partner.SingleKey, NoClient: true,
-		May: v.Covers(partner.Developer), Form: f, Nonce: area.Nonce(), NewURL: v.Path(keysPath), RenewURL: v.Path(renewPath),
-		List: h.call("List them by API", http.MethodGet, "/v2/credentials"),
+		May: v.Covers(partner.Developer), Form: f, Nonce: area.Nonce(), NewURL: v.Path(keysPath),
+		RenewURL: v.Path(renewPath),
+		List:     h.call("List them by API", http.MethodGet, "/v2/credentials"),
 	}
 	for _, c := range list {
 		row := credentialRow(v, c, h.Now(), health.LastSuccessAt)
@@ -74,8 +76,8 @@ func credentialTable(id, caption string) ui.Table {
 	}}
 }
 
-// credentialRow is a secret in its table. A webhook secret is used whenever a webhook is
-// sent; of those only accepted ones are known.
+// credentialRow returns the row of a secret. A webhook secret is used whenever a webhook is sent;
+// only accepted webhooks count here.
 func credentialRow(v *Visit, c partner.Credential, now, lastWebhook time.Time) ui.Row {
 	state := ui.Cell{Status: "active"}
 	if c.Replaced() {
@@ -99,10 +101,12 @@ func credentialRow(v *Visit, c partner.Credential, now, lastWebhook time.Time) u
 	if v.Covers(partner.Developer) {
 		name.Acts = ui.Links(credentialLinks(v, c)...)
 	}
-	return ui.Row{ID: fmt.Sprintf("credential-%d", c.ID), Cells: []ui.Cell{name, ending, state, used, {At: c.CreatedAt}}}
+	return ui.Row{
+		ID: fmt.Sprintf("credential-%d", c.ID), Cells: []ui.Cell{name, ending, state, used, {At: c.CreatedAt}},
+	}
 }
 
-// credentialLinks are the acts on a secret.
+// credentialLinks returns the acts on a secret.
 func credentialLinks(v *Visit, c partner.Credential) []ui.RowLink {
 	of := secretWords(c) + " " + c.Name
 	if c.Replaced() {
@@ -115,7 +119,7 @@ func credentialLinks(v *Visit, c partner.Credential) []ui.RowLink {
 	return links
 }
 
-// secretWords says which secret it is, for people.
+// secretWords returns the display name of a secret.
 func secretWords(c partner.Credential) string {
 	switch c.What {
 	case partner.APIKey:
@@ -133,7 +137,7 @@ const (
 	renewPath = credentialsPath + "/renew"
 )
 
-// addKey makes another API key and answers with it.
+// addKey creates an API key and shows it.
 func (h *Handler) addKey(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -144,7 +148,9 @@ func (h *Handler) addKey(w http.ResponseWriter, r *http.Request, v *Visit) error
 	}
 	f := newKeyForm(ui.FormText(r, "name"))
 	made, err := h.Partners.AddKey(r.Context(), v.Actor(), v.Partner.ID, f.Fields[0].Value, q)
-	view := secretView{Heading: "Your new API key", Repeated: made.Repeated || area.WasSent(err), Back: v.Path(credentialsPath)}
+	view := secretView{
+		Heading: "Your new API key", Repeated: made.Repeated || area.WasSent(err), Back: v.Path(credentialsPath),
+	}
 	switch {
 	case view.Repeated:
 		return h.showSecret(w, r, v, view)
@@ -154,11 +160,14 @@ func (h *Handler) addKey(w http.ResponseWriter, r *http.Request, v *Visit) error
 		return err
 	}
 	view.Secrets = []ui.Key{{Label: "API key", Value: made.Value}}
-	view.Says = []string{"Put it into the program that will use it, as the header Authorization: Bearer followed by the key.", "Store it where only that program reads it. We keep no copy that could be shown."}
+	view.Says = []string{
+		"Put it into the program that will use it, as the header Authorization: Bearer followed by the key.",
+		"Store it where only that program reads it. We keep no copy that could be shown.",
+	}
 	return h.showSecret(w, r, v, view)
 }
 
-// renew makes a secret in place of one that was revoked.
+// renew creates a secret in place of a revoked one.
 func (h *Handler) renew(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -170,7 +179,8 @@ func (h *Handler) renew(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	what := partner.Secret(ui.FormText(r, "what"))
 	made, err := h.Partners.Renew(r.Context(), v.Actor(), v.Partner.ID, partner.Renewal{What: what, New: true, Once: q})
 	view := secretView{
-		Heading: "Your new " + secretWords(partner.Credential{What: what}), Repeated: made.Repeated || area.WasSent(err), Back: v.Path(credentialsPath),
+		Heading:  "Your new " + secretWords(partner.Credential{What: what}),
+		Repeated: made.Repeated || area.WasSent(err), Back: v.Path(credentialsPath),
 	}
 	if err != nil && !view.Repeated {
 		return err
@@ -182,7 +192,7 @@ func (h *Handler) renew(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	return h.showSecret(w, r, v, view)
 }
 
-// overlaps are how long a replaced secret may go on.
+// overlaps are the periods for which a replaced secret can still work.
 var overlaps = []ui.Option{
 	{Value: "0", Label: "Not at all: it ends at once"},
 	{Value: "3600", Label: "1 hour"},
@@ -194,24 +204,25 @@ var overlaps = []ui.Option{
 
 const defaultOverlap = "86400"
 
-// overlapField asks how long the replaced secret goes on.
+// overlapField returns the field that asks for this period.
 func overlapField(value string) ui.Field {
 	return ui.Field{
-		Name: "overlap_s", Label: "How long the present one goes on working", Type: "select", Value: value, Options: overlaps, Required: true,
+		Name: "overlap_s", Label: "How long the present one goes on working", Type: "select", Value: value,
+		Options: overlaps, Required: true,
 		Hint: "Long enough to put the new one into all your servers. You can end it earlier by “Switch now”.",
 	}
 }
 
-// overlap reads the field.
+// overlap reads that field.
 func overlap(r *http.Request) time.Duration {
 	n, err := strconv.ParseInt(ui.FormText(r, "overlap_s"), 10, 32)
 	if err != nil {
-		return -1 // which is refused
+		return -1 // refused
 	}
 	return time.Duration(n) * time.Second
 }
 
-// rotateView is the page that asks for a rotation.
+// rotateView builds the page that asks for a rotation.
 func (h *Handler) rotateView(r *http.Request, v *Visit) (confirmView, error) {
 	c, err := h.Partners.Credential(r.Context(), v.Partner.ID, id(r, "credential"))
 	if err != nil {
@@ -225,11 +236,18 @@ func (h *Handler) rotateView(r *http.Request, v *Visit) (confirmView, error) {
 		Says: []string{fmt.Sprintf("A new %s is made and shown once, in the answer to this form. The present one%s goes on working for as long as you choose, so that nothing breaks while you change your servers.",
 			secretWords(c), tailWords(c))},
 		Form:   ui.Form{Fields: []ui.Field{overlapField(defaultOverlap)}},
-		Action: v.Path(credentialsPath+"/%d/rotate", c.ID), Hidden: []ui.Param{area.Nonce(), {Name: "what", Value: c.What}, {Name: "name", Value: c.Name}},
+		Action: v.Path(credentialsPath+"/%d/rotate", c.ID),
+		Hidden: []ui.Param{area.Nonce(), {Name: "what", Value: c.What}, {Name: "name", Value: c.Name}},
 		Button: ui.Button{Label: "Rotate", Busy: "Rotating…"}, Cancel: v.Path(credentialsPath),
 	}
 	if c.Signs {
-		view.Says = append(view.Says, fmt.Sprintf("Meanwhile webhook-signature carries two signatures, one by each secret, and X-%s-Signature is made with the present one until you switch or the time is over.", v.Partner.Brand))
+		view.Says = append(
+			view.Says,
+			fmt.Sprintf(
+				"Meanwhile webhook-signature carries two signatures, one by each secret, and X-%s-Signature is made with the present one until you switch or the time is over.",
+				v.Partner.Brand,
+			),
+		)
 	}
 	view.Says = append(view.Says, "If one was replaced earlier and still works, it ends now.")
 	return view, nil
@@ -250,7 +268,7 @@ func (h *Handler) askRotate(w http.ResponseWriter, r *http.Request, v *Visit) er
 	return h.confirm(w, r, v, http.StatusOK, view)
 }
 
-// rotate replaces a secret and answers with the new one.
+// rotate replaces a secret and shows the new one.
 func (h *Handler) rotate(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -259,13 +277,16 @@ func (h *Handler) rotate(w http.ResponseWriter, r *http.Request, v *Visit) error
 	if err != nil {
 		return err
 	}
-	// The form says which secret it is: after it was sent once, the one of the path may
-	// have ended.
-	number, c := id(r, "credential"), partner.Credential{What: partner.Secret(ui.FormText(r, "what")), Name: ui.FormText(r, "name")}
+	// The form names the secret: after it was sent once, the secret of the path may have ended.
+	number := id(r, "credential")
+	c := partner.Credential{What: partner.Secret(ui.FormText(r, "what")), Name: ui.FormText(r, "name")}
 	made, err := h.Partners.Renew(r.Context(), v.Actor(), v.Partner.ID, partner.Renewal{
 		What: c.What, Name: c.Name, Overlap: overlap(r), Replaces: number, Once: q,
 	})
-	view := secretView{Heading: "Your new " + secretWords(c), Repeated: made.Repeated || area.WasSent(err), Back: v.Path(credentialsPath)}
+	view := secretView{
+		Heading: "Your new " + secretWords(c), Repeated: made.Repeated || area.WasSent(err),
+		Back: v.Path(credentialsPath),
+	}
 	switch {
 	case view.Repeated:
 		return h.showSecret(w, r, v, view)
@@ -281,8 +302,8 @@ func (h *Handler) rotate(w http.ResponseWriter, r *http.Request, v *Visit) error
 	return h.showSecret(w, r, v, view)
 }
 
-// refusedRotation is the page that says why a secret was not rotated. If it was replaced
-// meanwhile, there is nothing to try again.
+// refusedRotation builds the page with the reason a secret was not rotated. If it was replaced in
+// the meantime, there is nothing to try again.
 func (h *Handler) refusedRotation(r *http.Request, v *Visit) (confirmView, error) {
 	c, err := h.Partners.Credential(r.Context(), v.Partner.ID, id(r, "credential"))
 	if err != nil {
@@ -294,7 +315,7 @@ func (h *Handler) refusedRotation(r *http.Request, v *Visit) (confirmView, error
 	return h.rotateView(r, v)
 }
 
-// rotatedSteps is what is left to do after a rotation.
+// rotatedSteps lists the remaining steps after a rotation.
 func rotatedSteps(made partner.Rotation, now time.Time) []string {
 	if !made.PreviousUntil.After(now) {
 		return []string{"Put it into your servers at once: the replaced one has ended."}
@@ -306,7 +327,7 @@ func rotatedSteps(made partner.Rotation, now time.Time) []string {
 	}
 }
 
-// revokeView is the page that asks for the end of a secret.
+// revokeView builds the page that asks whether to end a secret.
 func (h *Handler) revokeView(r *http.Request, v *Visit) (confirmView, partner.Credential, error) {
 	c, err := h.Partners.Credential(r.Context(), v.Partner.ID, id(r, "credential"))
 	if err != nil {
@@ -315,7 +336,8 @@ func (h *Handler) revokeView(r *http.Request, v *Visit) (confirmView, partner.Cr
 	call := h.call("The same by API", http.MethodDelete, fmt.Sprintf("/v2/credentials/%d", c.ID))
 	view := confirmView{
 		Heading: fmt.Sprintf("Revoke the %s “%s”", secretWords(c), c.Name), Says: []string{revokeSays(c)},
-		Action: v.Path(credentialsPath+"/%d/revoke", c.ID), Button: ui.Button{Label: "Revoke it now", Busy: "Revoking…", Kind: "danger"},
+		Action: v.Path(credentialsPath+"/%d/revoke", c.ID),
+		Button: ui.Button{Label: "Revoke it now", Busy: "Revoking…", Kind: "danger"},
 		Cancel: v.Path(credentialsPath), Call: &call,
 	}
 	if c.Replaced() {
@@ -325,17 +347,26 @@ func (h *Handler) revokeView(r *http.Request, v *Visit) (confirmView, partner.Cr
 	return view, c, nil
 }
 
-// revokeSays is what happens when a secret ends.
+// revokeSays describes the effect of ending a secret.
 func revokeSays(c partner.Credential) string {
 	switch {
 	case c.Replaced() && c.Signs:
-		return fmt.Sprintf("The replaced %s%s stops working at once, on every server of ours, and webhooks are signed with the new one alone. Do this when your servers verify with the new one.", secretWords(c), tailWords(c))
+		return fmt.Sprintf(
+			"The replaced %s%s stops working at once, on every server of ours, and webhooks are signed with the new one alone. Do this when your servers verify with the new one.",
+			secretWords(c), tailWords(c),
+		)
 	case c.Replaced():
-		return fmt.Sprintf("The replaced %s%s stops working at once, on every server of ours. Do this when nothing uses it any more.", secretWords(c), tailWords(c))
+		return fmt.Sprintf(
+			"The replaced %s%s stops working at once, on every server of ours. Do this when nothing uses it any more.",
+			secretWords(c), tailWords(c),
+		)
 	case c.What == partner.ClientSecret:
 		return "Sign-ins stop: your application can exchange no code and refresh no token until you make a new client secret. To replace it without a gap, rotate it instead."
 	default:
-		return fmt.Sprintf("Every program that uses this key%s is refused from now on, on every server of ours. This cannot be undone. To replace it without a gap, rotate it instead.", tailWords(c))
+		return fmt.Sprintf(
+			"Every program that uses this key%s is refused from now on, on every server of ours. This cannot be undone. To replace it without a gap, rotate it instead.",
+			tailWords(c),
+		)
 	}
 }
 

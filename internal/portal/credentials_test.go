@@ -16,7 +16,7 @@ var (
 	inInputField = regexp.MustCompile(`<(input|textarea)[^>]*(lk_|cs_|whsec_)`)
 )
 
-// rowLink is the address of an act on a row of a page's tables.
+// rowLink returns the URL of an act on a row of a page's tables.
 func rowLink(t testing.TB, page *pagetest.Page, label string) string {
 	t.Helper()
 	for url, text := range page.Links("/") {
@@ -48,7 +48,7 @@ func (h *harness) opens(key string) bool {
 	return err == nil && p.ID == h.tide.ID
 }
 
-// TestNewKey: a key is made and shown once; sending the form again makes no second one.
+// TestNewKey: a key is created and shown once; sending the form again creates no second one.
 func TestNewKey(t *testing.T) {
 	h := start(t)
 	b := h.as(developer)
@@ -123,7 +123,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestRevocation: what is revoked ends at once, and a client secret can be made anew.
+// TestRevocation: revoked secrets end immediately, and a client secret can be created again.
 func TestRevocation(t *testing.T) {
 	h := start(t)
 	b := h.as(developer)

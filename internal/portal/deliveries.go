@@ -24,10 +24,10 @@ const (
 
 const (
 	deliveriesPerPage = 50
-	maxFailed         = 100 // how far failures are counted
+	maxFailed         = 100 // limit of the count of failures
 )
 
-// asked is which deliveries a page is about, as its address says.
+// asked selects deliveries, as the URL of a page says.
 type asked struct{ area.DeliveryQuery }
 
 // askedFor reads the filters of the query.
@@ -36,7 +36,7 @@ func (h *Handler) askedFor(r *http.Request, v *Visit) (asked, error) {
 	return a, h.readLicense(r, v, &a)
 }
 
-// readLicense looks the license up. One that the partner does not have matches nothing.
+// readLicense looks up the license. One of another partner matches nothing.
 func (h *Handler) readLicense(r *http.Request, v *Visit, a *asked) error {
 	if a.LicenseKey == "" {
 		return nil
@@ -49,7 +49,8 @@ func (h *Handler) readLicense(r *http.Request, v *Visit, a *asked) error {
 	case err != nil:
 		return err
 	}
-	a.Filter.LicenseID, a.LicenseKey = l.ID, l.Key
+	a.Filter.LicenseID = l.ID
+	a.LicenseKey = l.Key
 	return nil
 }
 
@@ -69,10 +70,11 @@ func (h *Handler) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) e
 	if a.Form.Failed() {
 		return h.render(w, r, v, area.PageDeliveries, ui.View{Title: "Deliveries", Status: http.StatusBadRequest, Data: view})
 	}
-	after, _ := history.ParseKey(r.URL.Query().Get("after")) // what is none begins at the newest
+	after, _ := history.ParseKey(r.URL.Query().Get("after")) // an invalid key means the newest
 	stream := ""
 	if after.IsZero() && a.Filter.To.IsZero() {
-		newest, err := h.History.NewestAttempt(r.Context()) // before the list is read: what comes meanwhile is told of
+		// before the list is read, so that later attempts are announced
+		newest, err := h.History.NewestAttempt(r.Context())
 		if err != nil {
 			return err
 		}
@@ -84,7 +86,8 @@ func (h *Handler) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) e
 	}
 	table := area.DeliveryTable{Deliveries: v.Path(deliveriesPath), Licenses: v.Path(licensesPath), Query: area.Query(r.URL.Query(), "live")}
 	view.Results = ui.Results{Filters: view.Filters, Table: table.Of(list.Of(v.Partner.ID))}
-	next, first := "", ""
+	next := ""
+	first := ""
 	if !list.Next.IsZero() {
 		next = area.WithParam(r, "after", list.Next.String())
 	}
@@ -94,14 +97,14 @@ func (h *Handler) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) e
 	view.LeadOn(next, first, list.SearchedTo)
 	view.Acts = []ui.Item{{Label: "Export…", URL: exportURL(r, v, export.Deliveries)}}
 	if v.Covers(partner.Developer) && !view.Results.Empty() {
-		view.Acts = []ui.Item{view.Acts[0], {Label: "Recover these…", URL: v.Path(recoverPath) + area.Query(r.URL.Query(), "after")}}
+		view.Acts = []ui.Item{view.Acts[0], {Label: "Recover these…", URL: v.Path(redeliverPath) + area.Query(r.URL.Query(), "after")}}
 	}
 	if view.Results.Empty() && !view.Filters.Active {
 		if view.Results.Nothing, err = h.noDelivery(r, v); err != nil {
 			return err
 		}
 	}
-	if a.Filter.EventID == 0 && a.Filter.LicenseID == 0 { // who looks for one thing is not told of others
+	if a.Filter.EventID == 0 && a.Filter.LicenseID == 0 { // a search for one thing does not mention others
 		if err := h.countFailed(r, v, a, &view); err != nil {
 			return err
 		}
@@ -109,7 +112,7 @@ func (h *Handler) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) e
 	return h.render(w, r, v, area.PageDeliveries, ui.View{Title: "Deliveries", Stream: stream, Data: view})
 }
 
-// deliveriesLive tells an open list what is new.
+// deliveriesLive streams new attempts to an open list.
 func (h *Handler) deliveriesLive(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	a, err := h.askedFor(r, v)
 	if err != nil {
@@ -118,7 +121,7 @@ func (h *Handler) deliveriesLive(w http.ResponseWriter, r *http.Request, v *Visi
 	return h.area.FollowDeliveries(w, r, v, h.Live.attempts.Watch(v.Partner.ID), a.Filter, v.Partner.ID)
 }
 
-// noDelivery says why a list without filters is empty.
+// noDelivery returns the reason a list without filters is empty.
 func (h *Handler) noDelivery(r *http.Request, v *Visit) (ui.Empty, error) {
 	some, err := h.History.List(r.Context(), v.Partner.ID, history.Filter{}, history.Key{}, 1)
 	if err != nil {
@@ -136,7 +139,7 @@ func (h *Handler) noDelivery(r *http.Request, v *Visit) (ui.Empty, error) {
 	}, nil
 }
 
-// countFailed adds how many deliveries of the same span of time failed.
+// countFailed adds the number of failed deliveries in the same span of time.
 func (h *Handler) countFailed(r *http.Request, v *Visit, a asked, view *area.DeliveriesView) error {
 	n, more, err := h.History.Count(r.Context(), v.Partner.ID, history.Filter{State: history.Failed, From: a.Filter.From, To: a.Filter.To}, maxFailed)
 	if err != nil || n == 0 {

@@ -11,8 +11,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// TestDeliveriesEmpty: nothing yet leads to the next step, nothing that matches to the
-// list without filters, and a filter with a mistake says which.
+// TestDeliveriesEmpty: an empty list links to the next step, a list without matches to the one
+// without filters, and an invalid filter is named.
 func TestDeliveriesEmpty(t *testing.T) {
 	h := start(t)
 	b := h.as(viewer)
@@ -32,8 +32,8 @@ func TestDeliveriesEmpty(t *testing.T) {
 	}
 }
 
-// TestDeliveries: the list has what each delivery met, its filters are in the address,
-// and nothing of another partner or of the buyer is on any page.
+// TestDeliveries: the list has the result of each delivery, its filters are in the URL, and no page
+// shows data of another partner or of the buyer.
 func TestDeliveries(t *testing.T) {
 	h := start(t)
 	own, foreign := h.sell(h.tide), h.sell(h.reef)
@@ -72,8 +72,8 @@ func TestDeliveries(t *testing.T) {
 	}
 }
 
-// TestSendAgain: a developer sends an event again, and it is marked with them; a viewer
-// is offered nothing of that.
+// TestSendAgain: a developer resends an event, and it is marked with their name; a viewer has no
+// such button.
 func TestSendAgain(t *testing.T) {
 	h := start(t)
 	h.sell(h.tide)
@@ -98,9 +98,9 @@ func TestSendAgain(t *testing.T) {
 	}
 }
 
-// TestRecovery: a developer begins a recovery of what a filter means, pauses it, lets it
-// go on and cancels it; its progress is there for whoever comes back.
-func TestRecovery(t *testing.T) {
+// TestRedelivery: a developer starts a filtered redelivery, pauses, resumes and cancels it; later
+// visits show its progress.
+func TestRedelivery(t *testing.T) {
 	h := start(t)
 	for range 5 {
 		h.sell(h.tide)
@@ -135,8 +135,8 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// TestRecoveryOfAFormerMember: who loses the role does not go on by a job either.
-func TestRecoveryOfAFormerMember(t *testing.T) {
+// TestRedeliveryOfAFormerMember: the job of a person who loses the role stops.
+func TestRedeliveryOfAFormerMember(t *testing.T) {
 	h := start(t)
 	for range 3 {
 		h.sell(h.tide)
@@ -145,7 +145,8 @@ func TestRecoveryOfAFormerMember(t *testing.T) {
 	b.Press(b.Get(h.path("/recover?range=all&rate=1")), "Send them again").WantRedirect(h.path("/recover/1"))
 	_, err := h.Partners.AddMember(t.Context(), tester, h.tide.ID, h.User(developer).ID, partner.Viewer)
 	h.Must(err)
-	for text := ""; !strings.Contains(text, "their role is viewer"); { // the job looks at it within its next batch
+	b.SignIn(developer, password)
+	for text := ""; !strings.Contains(text, "their role is viewer"); { // the job checks the role in its next batch
 		text = fmt.Sprint(b.Get(h.path("/recover/1")).Text())
 	}
 }

@@ -10,10 +10,11 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// delivery shows a delivery and its last attempt, which follows what happens, or the one
-// of the path, which stays.
+// delivery shows a delivery with its last attempt, updated live, or with the attempt of the path,
+// which is fixed.
 func (h *Handler) delivery(r *http.Request, v *Visit) (area.Shown, error) {
-	event, attempt := id(r, "event"), int64(0)
+	event := id(r, "event")
+	attempt := int64(0)
 	if r.PathValue("attempt") != "" {
 		if attempt = id(r, "attempt"); attempt <= 0 {
 			return area.Shown{}, NotFound()
@@ -39,16 +40,17 @@ func (h *Handler) delivery(r *http.Request, v *Visit) (area.Shown, error) {
 	}, nil
 }
 
-// deliveryPages makes the pages about a delivery.
+// deliveryPages returns the builder of the pages about a delivery.
 func (h *Handler) deliveryPages(r *http.Request, v *Visit, d history.Detail) (area.DeliveryPages, error) {
 	known, err := h.peopleOf(r.Context(), v, area.Senders(d))
 	return area.DeliveryPages{
-		Path: v.Path, License: licensesPath + "/%s", Call: h.call, API: "/v2", Events: "/v2", Whose: "Your", Brand: v.Partner.Brand,
-		Who: known.who, May: v.Covers(partner.Developer), List: area.Query(r.URL.Query(), "since"),
+		Path: v.Path, License: licensesPath + "/%s", Call: h.call, API: "/v2", Events: "/v2", Whose: "Your",
+		Brand: v.Partner.Brand,
+		Who:   known.who, May: v.Covers(partner.Developer), List: area.Query(r.URL.Query(), "since"),
 	}, err
 }
 
-// sendView is the page that asks whether an event is sent again.
+// sendView builds the page that asks whether to resend an event.
 func (h *Handler) sendView(r *http.Request, v *Visit) (confirmView, history.Detail, error) {
 	d, err := h.History.Delivery(r.Context(), v.Partner.ID, id(r, "event"))
 	if err != nil {
@@ -74,5 +76,12 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err := h.Webhooks.Redeliver(r.Context(), v.Actor(), v.Partner.ID, d.EventID); err != nil {
 		return h.refuse(w, r, v, view, err)
 	}
-	return h.done(w, r, v, fmt.Sprintf("%s/%d%s", deliveriesPath, d.EventID, area.Query(r.URL.Query())), "The event is on its way. What your server answers stands below as soon as it comes; without scripts, reload the page.")
+	return h.done(
+		w,
+		r,
+		v,
+		fmt.Sprintf("%s/%d%s", deliveriesPath, d.EventID, area.Query(r.URL.Query())),
+		"The event is on its way. What your server answers stands below as soon as it comes; without scripts, "+
+			"reload the page.",
+	)
 }

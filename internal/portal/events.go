@@ -45,13 +45,13 @@ type eventView struct {
 	kindView
 	Reasons  []event.Reason
 	Members  ui.Table
-	Sample   *ui.Code // nil: the form was refused
+	Sample   *ui.Code // nil if the form was refused
 	Signed   []ui.Code
 	Own      *ui.Code // a shell command that posts the sample to the saved URL
-	Local    ui.Code  // and to one's own machine
+	Local    ui.Code  // the same to a local server
 	Last     *lastView
 	Form     ui.Form
-	Action   string // where the form is sent
+	Action   string // target of the form
 	May      bool
 	URL      string // the saved webhook URL
 	SetupURL string
@@ -99,9 +99,11 @@ func eventForm(body string) ui.Form {
 	}}}
 }
 
-// showEvent shows the page of a kind. A form that was refused is shown with what is
-// wrong and without the sample.
-func (h *Handler) showEvent(w http.ResponseWriter, r *http.Request, v *Visit, name event.Kind, status int, form *ui.Form) error {
+// showEvent shows the page of a kind. A refused form is shown with its errors and without the
+// sample.
+func (h *Handler) showEvent(
+	w http.ResponseWriter, r *http.Request, v *Visit, name event.Kind, status int, form *ui.Form,
+) error {
 	k, err := simulator.KindOf(name.String())
 	if err != nil {
 		return err
@@ -111,9 +113,11 @@ func (h *Handler) showEvent(w http.ResponseWriter, r *http.Request, v *Visit, na
 		return err
 	}
 	view := eventView{
-		kindView: kindOf(v, k), Reasons: k.Reasons, Members: membersTable(), URL: prof.WebhookURL, SetupURL: v.Path(setupPath),
-		Action: v.Path(eventsPath+"/%s/test", k.Event), May: v.Covers(partner.Developer), Max: profile.MaxChecks, Window: span(profile.CheckWindow),
-		Curl: h.call("Send this event by API", http.MethodPost, "/v2/event-kinds/"+k.Event.String()+"/test"),
+		kindView: kindOf(v, k), Reasons: k.Reasons, Members: membersTable(), URL: prof.WebhookURL,
+		SetupURL: v.Path(setupPath),
+		Action:   v.Path(eventsPath+"/%s/test", k.Event), May: v.Covers(partner.Developer), Max: profile.MaxChecks,
+		Window: span(profile.CheckWindow),
+		Curl:   h.call("Send this event by API", http.MethodPost, "/v2/event-kinds/"+k.Event.String()+"/test"),
 	}
 	if form == nil {
 		sample, err := h.Simulator.Sample(r.Context(), v.Partner.ID, k)
@@ -135,7 +139,7 @@ func (h *Handler) showEvent(w http.ResponseWriter, r *http.Request, v *Visit, na
 	return h.render(w, r, v, "event", ui.View{Title: "Event: " + k.Event.String(), Status: status, Data: view})
 }
 
-// addSample adds the sample, what is signed of it, and the commands that send it.
+// addSample adds the sample, its signed texts, and the commands that send it.
 func (v *eventView) addSample(s simulator.Sample) {
 	v.Sample = &ui.Code{Label: "Body", Text: indented(s.Body)}
 	v.Signed = []ui.Code{
@@ -151,20 +155,23 @@ func (v *eventView) addSample(s simulator.Sample) {
 func testEventJSON(body string) string {
 	text, err := json.Marshal(map[string]string{"body": body})
 	if err != nil {
-		return "{}" // a text can always be written
+		return "{}" // encoding a text cannot fail
 	}
 	return string(text)
 }
 
 func membersTable() ui.Table {
-	t := ui.Table{ID: "members", Caption: "Members of the body", Columns: []ui.Column{{Label: "Member"}, {Label: "Type"}, {Label: "What it is"}}}
+	t := ui.Table{
+		ID: "members", Caption: "Members of the body",
+		Columns: []ui.Column{{Label: "Member"}, {Label: "Type"}, {Label: "What it is"}},
+	}
 	for _, m := range simulator.Members() {
 		t.Rows = append(t.Rows, ui.Row{Cells: []ui.Cell{{Text: m.Name, Code: true}, {Text: m.Type}, {Text: m.About}}})
 	}
 	return t
 }
 
-// indented is a body in lines, for reading.
+// indented splits a body into lines for reading.
 func indented(body string) string {
 	var b strings.Builder
 	for line := range strings.SplitSeq(body, `,"`) {
@@ -176,7 +183,7 @@ func indented(body string) string {
 	return b.String()
 }
 
-// localURL is the path of the saved URL on one's own machine.
+// localURL returns the path of the saved URL on a local server.
 func localURL(saved string) string {
 	path := "/webhook"
 	if u, err := url.Parse(saved); err == nil && strings.Trim(u.Path, "/") != "" {
@@ -185,8 +192,8 @@ func localURL(saved string) string {
 	return "http://localhost:3000" + path
 }
 
-// shellPost is a shell command that signs a body with the secret in $SECRET and posts it.
-// Everything in it is quoted, and the secret is a variable.
+// shellPost returns a shell command that signs a body with the secret in $SECRET and posts it. All
+// values in it are quoted, and the secret is a variable.
 func shellPost(to string, s courier.Signer, eventID int64, body string) string {
 	webhookID := fmt.Sprintf("evt_%d", eventID)
 	return strings.Join([]string{

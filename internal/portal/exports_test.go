@@ -39,8 +39,8 @@ func (h *harness) file(email, query, format string) (status int, text string) {
 	return answer.StatusCode, string(body)
 }
 
-// exported follows the link of a list to its export and downloads the file; rows are those
-// between the first line and the one that says that it is whole.
+// exported follows the link of a list to its export and downloads the file; rows are those between
+// the first line and the end marker.
 func (h *harness) exported(list string) (rows []string, text string) {
 	h.Helper()
 	page := h.as(viewer).Get(h.path("%s", list))
@@ -72,8 +72,8 @@ func wantsIn(h *harness, page *pagetest.Page, texts ...string) {
 	}
 }
 
-// TestExports: from a filtered list, the file has what the list shows: nothing of another
-// partner, no buyer, and nothing that an operator wrote.
+// TestExports: the file has the rows of the filtered list: none of another partner, no buyer, and
+// no text of an operator.
 func TestExports(t *testing.T) {
 	h := start(t)
 	ours, theirs := h.sell(h.tide), h.sell(h.reef)
@@ -110,8 +110,8 @@ func TestExports(t *testing.T) {
 	}
 }
 
-// TestExportOfForeignIDs: a license of another partner is answered like one that does not
-// exist, byte for byte, in each list and format.
+// TestExportOfForeignIDs: a license of another partner gets the answer of a missing one, byte for
+// byte, in each list and format.
 func TestExportOfForeignIDs(t *testing.T) {
 	h := start(t)
 	h.sell(h.tide)
@@ -133,7 +133,7 @@ func TestExportOfForeignIDs(t *testing.T) {
 	}
 }
 
-// TestExportOfARemovedMember: whoever is no member any more exports nothing.
+// TestExportOfARemovedMember: former members cannot export.
 func TestExportOfARemovedMember(t *testing.T) {
 	h := start(t)
 	if status, _ := h.file(viewer, "", "csv"); status != http.StatusOK {
@@ -141,6 +141,10 @@ func TestExportOfARemovedMember(t *testing.T) {
 	}
 	boss := audit.Actor{Kind: audit.ByUser, ID: h.User(admin).ID, ActingFor: h.tide.ID}
 	h.Must(h.Partners.RemoveMember(t.Context(), boss, h.tide.ID, h.User(viewer).ID))
+	if status, _ := h.file(viewer, "", "csv"); status != http.StatusSeeOther {
+		t.Errorf("with the session of a member: %d", status)
+	}
+	h.as(viewer).SignIn(viewer, password)
 	if status, text := h.file(viewer, "", "csv"); status != http.StatusNotFound || strings.Contains(text, "license_key") {
 		t.Errorf("after: %d %s", status, text)
 	}

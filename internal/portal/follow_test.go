@@ -12,20 +12,20 @@ import (
 	"claviger/internal/partner"
 	"claviger/internal/plural"
 	"claviger/internal/profile"
-	"claviger/internal/replay"
+	"claviger/internal/redelivery"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 	"claviger/internal/visitor/pagetest"
 )
 
-// TestPagesFollow: every page that shows one thing is sent what changes of it.
+// TestPagesFollow: every page about one thing gets its changes.
 func TestPagesFollow(t *testing.T) {
 	h := start(t)
 	followAll(h, h.as(developer))
 }
 
-// TestPagesFollowAnotherNode: a page that one node shows is told what another does. The
-// node that shows it runs no job, so all of it is the other's work.
+// TestPagesFollowAnotherNode: a page of one node gets the changes of another. The first node runs
+// no job, so the other does all the work.
 func TestPagesFollowAnotherNode(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("an SQLite file has one node")
@@ -36,7 +36,7 @@ func TestPagesFollowAnotherNode(t *testing.T) {
 	followAll(h, pagetest.At(t, shows.App.URL(), shows.DB).NewBrowser().SignIn(developer, password))
 }
 
-// followAll opens pages in a browser, does things in h, and waits for the pages to tell.
+// followAll opens pages in a browser, changes things in h, and waits for the pages' messages.
 func followAll(h *harness, b *pagetest.Browser) {
 	h.Helper()
 	app := h.server(h.tide)
@@ -53,7 +53,7 @@ func followAll(h *harness, b *pagetest.Browser) {
 	close(app.hold)
 	setup.until("The check passed")
 
-	// A delivery, its license and the numbers: an attempt, and a send by hand.
+	// A delivery, its license and the figures: an attempt, and a manual send.
 	app.hold, app.seen = make(chan struct{}), make(chan struct{}, 100)
 	sold := h.sell(h.tide)
 	<-app.seen
@@ -75,20 +75,20 @@ func followAll(h *harness, b *pagetest.Browser) {
 	attempt.until("Next attempt")
 	license.until("by The marketplace")
 
-	// What a person did.
+	// An act of a person.
 	_, err = h.Partners.Rotate(h.Context(), apptest.Tester, h.tide.ID, partner.ClientSecret, time.Hour)
 	h.Must(err)
 	overview.until("Rotated the client secret")
 
-	// A recovery.
+	// A redelivery.
 	h.sell(h.tide)
-	job, err := h.Replays.Begin(h.Context(), apptest.Tester, replay.Request{PartnerID: h.tide.ID, Rate: 1})
+	job, err := h.Redeliveries.Begin(h.Context(), apptest.Tester, redelivery.Request{PartnerID: h.tide.ID, Rate: 1})
 	h.Must(err)
 	recovery := open("/recover/%d", job.ID)
 	recovery.until("The recovery is done")
 }
 
-// tried records an attempt of each of so many new events.
+// tried records an attempt for each of that many new events.
 func (h *harness) tried(events int) {
 	h.Helper()
 	for range events {
@@ -102,7 +102,7 @@ func (h *harness) tried(events int) {
 	}))
 }
 
-// TestAnnouncements: people who do not see the page are told at most every five seconds.
+// TestAnnouncements: screen readers get an announcement at most every five seconds.
 func TestAnnouncements(t *testing.T) {
 	clock := apptest.StoppedClock(time.Now())
 	h := start(t, clock.Set)
@@ -118,8 +118,8 @@ func TestAnnouncements(t *testing.T) {
 	}
 }
 
-// TestTooMuchIsNew: a page that missed more than it can catch up with is to be loaded
-// again, whether it was open or comes back.
+// TestTooMuchIsNew: a page that missed too much to catch up must reload, whether it was open or
+// comes back.
 func TestTooMuchIsNew(t *testing.T) {
 	h := start(t)
 	b := h.as(viewer)

@@ -16,8 +16,8 @@ import (
 
 const password = "correct horse battery"
 
-// The people of the harness. A member of Tide is called after the role, one of Reef
-// is an admin there.
+// The people of the harness. A member of Tide is named after the role; the one of Reef is an admin
+// there.
 const (
 	viewer    = "viewer@tide.example"
 	developer = "developer@tide.example"
@@ -32,16 +32,16 @@ var roles = []struct {
 	email string
 }{{partner.Viewer, viewer}, {partner.Developer, developer}, {partner.Admin, admin}}
 
-// harness is the whole application with two partners, Tide and Reef, that have the same
-// things. Tests act as the people of Tide; nothing of Reef may reach them.
+// harness is the whole application with two partners, Tide and Reef, with the same things. Tests
+// act as the people of Tide; no data of Reef may reach them.
 type harness struct {
 	*apptest.Harness
 	web        *pagetest.Service
 	tide, reef partner.Partner
-	browsers   map[string]*pagetest.Browser // by email; nobody is signed in at ""
+	browsers   map[string]*pagetest.Browser // by email; "" is not signed in
 }
 
-// start runs the application and signs everybody in. change may alter its configuration.
+// start runs the application and signs all people in. change may alter its configuration.
 func start(t testing.TB, change ...func(*app.Config)) *harness {
 	t.Helper()
 	h := &harness{Harness: apptest.New(t, append([]func(*app.Config){testMoney}, change...)...), browsers: map[string]*pagetest.Browser{}}
@@ -61,8 +61,12 @@ func start(t testing.TB, change ...func(*app.Config)) *harness {
 	return h
 }
 
-// testMoney turns limits off that are for production, such as that of URL checks.
-func testMoney(cfg *app.Config) { cfg.TestMoney = true }
+// testMoney turns off production limits, such as that of URL checks, and the second factor of
+// operators.
+func testMoney(cfg *app.Config) {
+	cfg.TestMoney = true
+	cfg.RequireSecondFactor = account.RequireNone
+}
 
 // application enrols a partner that sells three plans.
 func (h *harness) application(name string) partner.Partner {
@@ -72,7 +76,7 @@ func (h *harness) application(name string) partner.Partner {
 	return p
 }
 
-// member makes a user with a role.
+// member creates a user with a role.
 func (h *harness) member(p partner.Partner, email string, role partner.Role) account.User {
 	h.Helper()
 	u := h.User(email)
@@ -102,7 +106,7 @@ func (h *harness) sell(p partner.Partner) license.License {
 	})
 }
 
-// path returns the address of a page of Tide.
+// path returns the URL of a page of Tide.
 func (h *harness) path(format string, values ...any) string {
 	return fmt.Sprintf("/portal/%d", h.tide.ID) + fmt.Sprintf(format, values...)
 }

@@ -11,13 +11,13 @@ import (
 
 const auditPath = "/audit"
 
-// historyPage is how many entries a page of the history has.
+// historyPage is the number of entries per page of the history.
 const historyPage = 50
 
-// historyView lists what was done to the partner.
+// historyView lists the acts on the partner.
 type historyView struct {
 	List   ui.Timeline
-	Newest string // the first page, "" on it
+	Newest string // the first page; "" if this is it
 	Next   string // older entries, "" for none
 	Export string
 	Call   ui.Curl
@@ -25,7 +25,7 @@ type historyView struct {
 
 func (h *Handler) history(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	span := audit.Span{Limit: historyPage}
-	span.Before, _ = strconv.ParseInt(r.URL.Query().Get("before"), 10, 64) // what is no number is the first page
+	span.Before, _ = strconv.ParseInt(r.URL.Query().Get("before"), 10, 64) // not a number: the first page
 	list, more, err := h.Audit.History(r.Context(), v.Partner.ID, span)
 	if err != nil {
 		return err
@@ -39,7 +39,10 @@ func (h *Handler) history(w http.ResponseWriter, r *http.Request, v *Visit) erro
 		Call: h.call("The same by API", http.MethodGet, "/v2/audit", ui.Param{Name: "limit", Value: historyPage}),
 	}
 	for _, e := range list {
-		view.List.Entries = append(view.List.Entries, ui.TimelineEntry{At: e.At, Title: e.Sentence(names), Text: origin(e, names)})
+		view.List.Entries = append(
+			view.List.Entries,
+			ui.TimelineEntry{At: e.At, Title: e.Sentence(names), Text: origin(e, names)},
+		)
 	}
 	if span.Before > 0 {
 		view.Newest = v.Path(auditPath)

@@ -11,7 +11,7 @@ import (
 	"claviger/internal/license"
 )
 
-// TestImportedLicense: the page of a license that was brought in speaks of no activation.
+// TestImportedLicense: the page of an imported license mentions no activation.
 func TestImportedLicense(t *testing.T) {
 	h := start(t)
 	const key = "3f2c1b4e-8a6d-4c7f-9b0e-000000000001"

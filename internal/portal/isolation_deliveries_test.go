@@ -10,11 +10,11 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/paging"
 	"claviger/internal/partner"
-	"claviger/internal/replay"
+	"claviger/internal/redelivery"
 	"claviger/internal/sqldb"
 )
 
-// What the isolation test needs of licenses, deliveries and recoveries.
+// Values of the isolation test for licenses, deliveries and redeliveries.
 func init() {
 	placeholders["license"] = licenseOf
 	placeholders["event"] = eventOf
@@ -22,7 +22,7 @@ func init() {
 	placeholders["job"] = jobOf
 
 	for _, path := range []string{"/deliveries/{event}/send", "/recover", "/recover/{job}/pause", "/recover/{job}/resume", "/recover/{job}/cancel"} {
-		forms[path] = func(*harness, partner.Partner) url.Values { return url.Values{"rate": {"0"}} } // begins none
+		forms[path] = func(*harness, partner.Partner) url.Values { return url.Values{"rate": {"0"}} } // starts none
 	}
 	for _, path := range []string{"/deliveries", "/deliveries/live"} {
 		queries[path] = func(h *harness, p partner.Partner) url.Values {
@@ -59,7 +59,7 @@ func eventOf(h *harness, p partner.Partner) string {
 	return strconv.FormatInt(list.Events[0].ID, 10)
 }
 
-// attemptOf makes an attempt of the event.
+// attemptOf creates an attempt of the event.
 func attemptOf(h *harness, p partner.Partner) string {
 	h.Helper()
 	if p == nobody {
@@ -77,22 +77,22 @@ func attemptOf(h *harness, p partner.Partner) string {
 	return strconv.FormatInt(attempt, 10)
 }
 
-// jobOf begins a recovery, if none is open.
+// jobOf starts a redelivery, if none is open.
 func jobOf(h *harness, p partner.Partner) string {
 	h.Helper()
 	if p == nobody {
 		return none
 	}
-	j, err := h.Replays.Last(h.Context(), p.ID)
+	j, err := h.Redeliveries.Last(h.Context(), p.ID)
 	if err != nil && !strings.Contains(err.Error(), "redelivered yet") {
 		h.Must(err)
 	}
 	if err != nil || !j.Open() {
 		h.sell(p)
 		h.sell(p)
-		j, err = h.Replays.Begin(h.Context(), apptest.Tester, replay.Request{PartnerID: p.ID, Rate: 1})
+		j, err = h.Redeliveries.Begin(h.Context(), apptest.Tester, redelivery.Request{PartnerID: p.ID, Rate: 1})
 		h.Must(err)
-		_, err = h.Replays.Pause(h.Context(), apptest.Tester, p.ID, j.ID)
+		_, err = h.Redeliveries.Pause(h.Context(), apptest.Tester, p.ID, j.ID)
 		h.Must(err)
 	}
 	return strconv.FormatInt(j.ID, 10)

@@ -11,8 +11,8 @@ import (
 	"claviger/internal/partner"
 )
 
-// What the isolation test needs of credentials, contacts, the team and the settings. A
-// thing is made again if an act has removed it.
+// Values of the isolation test for credentials, contacts, the team and the settings. A thing is
+// created again if an act has removed it.
 func init() {
 	placeholders["credential"] = credentialOf
 	placeholders["contact"] = contactOf
@@ -34,7 +34,7 @@ func init() {
 		"/team/members/{member}/remove":           nil,
 		"/team/leave":                             nil, // the box is not ticked
 		"/settings":                               {"was", "", "brand", "Tide"},
-		"/product":                                {"tagline", "Isolation"}, // without what was seen, which is refused
+		"/product":                                {"tagline", "Isolation"}, // refused: no seen field
 		"/product/icon":                           nil,                      // without a file
 		"/product/plans/{tier}":                   {"sort", "none"},
 		"/settings/single-key":                    {"was", "", "overlap_s", "0"},
@@ -49,7 +49,7 @@ func init() {
 	}
 }
 
-// none is the id of things that nobody has.
+// none is the id of things that do not exist.
 const none = "987654321"
 
 func credentialOf(h *harness, p partner.Partner) string {
@@ -111,7 +111,7 @@ func invitationOf(h *harness, p partner.Partner) string {
 	return strconv.FormatInt(n.ID, 10)
 }
 
-// tierOf is the tier of a plan that only this partner sells.
+// tierOf returns the tier of a plan that only this partner sells.
 func tierOf(h *harness, p partner.Partner) string {
 	h.Helper()
 	if p == nobody {

@@ -7,8 +7,8 @@ import (
 	"claviger/internal/partner"
 )
 
-// What the isolation test needs of the simulator, the events and the verification. The
-// partners have no webhook URL, so nothing is sent.
+// Values of the isolation test for the simulator, the events and the verification. The partners
+// have no webhook URL, so nothing is sent.
 func init() {
 	placeholders["run"] = runOf
 	for path, form := range map[string]url.Values{
@@ -22,7 +22,7 @@ func init() {
 	}
 }
 
-// runOf makes a run that has ended.
+// runOf creates an ended run.
 func runOf(h *harness, p partner.Partner) string {
 	h.Helper()
 	if p == nobody {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"claviger/internal/account"
-	"claviger/internal/app"
 	"claviger/internal/apptest"
 	"claviger/internal/area/areatest"
 	"claviger/internal/partner"
@@ -16,16 +15,13 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// The operators who enter as support.
+// Operators for support visits.
 const (
 	supporter = "support@market.example"
 	operator  = "admin@market.example"
 )
 
-// withoutFactors lets admins into the console without a second factor.
-func withoutFactors(cfg *app.Config) { cfg.RequireSecondFactor = "" }
-
-// operator makes an operator with a role and signs them in.
+// operator creates an operator with a role and signs them in.
 func (h *harness) operator(email string, role account.Role) account.User {
 	h.Helper()
 	u := h.User(email)
@@ -44,7 +40,7 @@ func (h *harness) setRole(u account.User, role account.Role) {
 	}))
 }
 
-// enter begins a visit as support at Tide; allow says that it may change something.
+// enter starts a support visit at Tide; allow permits changes.
 func (h *harness) enter(email string, allow bool) {
 	h.Helper()
 	at := fmt.Sprintf("/console/partners/%d/support", h.tide.ID)
@@ -59,7 +55,7 @@ func (h *harness) enter(email string, allow bool) {
 	}
 }
 
-// wantMarked checks that a page says that it is shown to support.
+// wantMarked checks that a page has the banner of a support visit.
 func (h *harness) wantMarked(what, body string) {
 	h.Helper()
 	if !strings.Contains(body, "you are in the portal of Tide Planner as support of the marketplace") || !strings.Contains(body, "/support/leave") {
@@ -67,11 +63,11 @@ func (h *harness) wantMarked(what, body string) {
 	}
 }
 
-// TestIsolationOfSupport requests every route as an operator: before a visit, during one
-// that may only look, during one that may change something with the role support and
-// with the role admin, and after it. Secrets and the team never exist.
+// TestIsolationOfSupport requests every route as an operator: before a visit, during one that may
+// only look, during one that may change something with the role support and with the role admin,
+// and after it. Secrets and the team never exist.
 func TestIsolationOfSupport(t *testing.T) {
-	h := start(t, withoutFactors)
+	h := start(t)
 	h.operator(supporter, account.RoleSupport)
 	h.operator(operator, account.RoleAdmin)
 	h.operator("viewer@market.example", account.RoleViewer)
@@ -96,9 +92,9 @@ func TestIsolationOfSupport(t *testing.T) {
 	h.enter(supporter, false)
 	every("looking", func(h *harness, rt portal.Route, own areatest.Target, nowhere func(string)) {
 		switch {
-		case rt.Needs.Private, rt.Needs.Partner: // the role support does not change partners by the API either
+		case needsOf(rt).Private, needsOf(rt).Partner: // with the role support, the API cannot change partners either
 			h.wantClosed(supporter, own)
-		case rt.Needs.Acts:
+		case needsOf(rt).Acts:
 			got := areatest.Send(h.as(supporter), own, "same-origin")
 			if got.Status != http.StatusForbidden || !strings.Contains(got.Text(), "You are here as support and may only look.") {
 				h.Errorf("%s: %d\n%s", own.Path, got.Status, got.Text())
@@ -107,7 +103,7 @@ func TestIsolationOfSupport(t *testing.T) {
 		default:
 			h.wantShown(supporter, own)
 		}
-		nowhere(operator) // the visit is another person's
+		nowhere(operator) // the visit belongs to another person
 	})
 	at := fmt.Sprintf("/console/partners/%d/support", h.tide.ID)
 	if page := h.as(supporter).Post(at+"/allow", "allow", "on"); page.Status != http.StatusSeeOther {
@@ -116,7 +112,7 @@ func TestIsolationOfSupport(t *testing.T) {
 	h.enter(operator, true)
 	every("changing", func(h *harness, rt portal.Route, own areatest.Target, _ func(string)) {
 		for _, email := range []string{supporter, operator} {
-			if rt.Needs.Private || rt.Needs.Partner && email == supporter {
+			if needsOf(rt).Private || needsOf(rt).Partner && email == supporter {
 				h.wantClosed(email, own)
 				continue
 			}
@@ -140,11 +136,11 @@ func TestIsolationOfSupport(t *testing.T) {
 	})
 }
 
-// aside is the banner of a visit as support.
+// aside matches the banner of a support visit.
 var aside = regexp.MustCompile(`(?s)\n<aside class="as".*?</aside>`)
 
-// wantClosed checks that support gets the answer of a page that does not exist, which is
-// marked, as they are still in the portal.
+// wantClosed checks that support gets the answer of a missing page, with the banner, because they
+// are still in the portal.
 func (h *harness) wantClosed(email string, own areatest.Target) {
 	h.Helper()
 	got := areatest.Send(h.as(email), own, "same-origin")
@@ -159,7 +155,7 @@ func (h *harness) wantClosed(email string, own areatest.Target) {
 	}
 }
 
-// wantShown checks that support gets an answer, which is marked if it is a page.
+// wantShown checks that support gets an answer; a page must have the banner.
 func (h *harness) wantShown(email string, own areatest.Target) {
 	h.Helper()
 	got := areatest.WantAnswer(h.as(email), email, own)
@@ -171,29 +167,29 @@ func (h *harness) wantShown(email string, own areatest.Target) {
 	}
 }
 
-// TestSupportRows holds which rows are closed to support: a page about secrets or people
-// that somebody adds is thought about here.
+// TestSupportRows lists the rows that are closed to support: a new page about secrets or people
+// needs a decision here.
 func TestSupportRows(t *testing.T) {
 	for _, rt := range table() {
 		secret := strings.HasPrefix(rt.Path, "/credentials") || strings.HasPrefix(rt.Path, "/team") || strings.Contains(rt.Path, "single-key")
-		if rt.Needs.Private != secret {
-			t.Errorf("%s: private is %v", rt.Path, rt.Needs.Private)
+		if needsOf(rt).Private != secret {
+			t.Errorf("%s: private is %v", rt.Path, needsOf(rt).Private)
 		}
-		if rt.Needs.Acts != (rt.Kind == portal.Act || rt.Needs.Least != partner.Viewer) {
-			t.Errorf("%s: acts is %v", rt.Path, rt.Needs.Acts)
+		if needsOf(rt).Acts != (rt.Kind == portal.Act || needsOf(rt).Least != partner.Viewer) {
+			t.Errorf("%s: acts is %v", rt.Path, needsOf(rt).Acts)
 		}
 	}
 }
 
-// supportWords is what support gets of a row, before and after the second step, in the
+// supportWords returns the access of support to a row, before and after the second step, for the
 // table of docs/portal.md.
 func supportWords(rt portal.Route) (look, change string) {
 	switch {
-	case rt.Needs.Private:
+	case needsOf(rt).Private:
 		return "404", "404"
-	case rt.Needs.Partner:
+	case needsOf(rt).Partner:
 		return "403, 404 without `admin`", "yes, 404 without `admin`"
-	case rt.Needs.Acts:
+	case needsOf(rt).Acts:
 		return "403", "yes"
 	}
 	return "yes", "yes"

@@ -15,8 +15,11 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// table is the route table. Its handlers are not called.
-func table() []portal.Route { return (&portal.Handler{}).Table() }
+// table returns the route table. Its handlers are not called.
+func table() []portal.Route { return (&portal.Handler{Live: &portal.Live{}}).Table() }
+
+// needsOf returns the access that a route needs.
+func needsOf(rt portal.Route) portal.Needs { return rt.Needs.(portal.Needs) }
 
 // at fills a route of the partner with that id with things of owner.
 func (h *harness) at(rt portal.Route, partnerID int64, owner partner.Partner) areatest.Target {
@@ -24,12 +27,12 @@ func (h *harness) at(rt portal.Route, partnerID int64, owner partner.Partner) ar
 	return registry.At(h, h, rt.Kind, rt.Path, "/portal/"+strconv.FormatInt(partnerID, 10), owner)
 }
 
-// missing is a partner id that nobody has.
+// missing is a partner id that does not exist.
 const missing = 987654321
 
-// TestIsolation requests every route of the table as everybody who may not have it.
-// They learn nothing: what is not theirs is answered like what does not exist, byte for
-// byte. Who may have it gets an answer, so that the test does not pass by accident.
+// TestIsolation requests every route as each person without access. Things of others get the answer
+// of missing ones, byte for byte. People with access get an answer, so that the test does not pass
+// by accident.
 func TestIsolation(t *testing.T) {
 	h := start(t)
 	for _, rt := range table() {
@@ -40,7 +43,7 @@ func TestIsolation(t *testing.T) {
 				h.wantNowhere(rt, email, own())
 			}
 			for _, m := range roles {
-				if m.role.Covers(rt.Needs.Least) {
+				if m.role.Covers(needsOf(rt).Least) {
 					h.wantAnswer(m.email, own())
 				} else {
 					h.wantNowhere(rt, m.email, own())
@@ -53,8 +56,8 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// wantNowhere checks that somebody gets of another's what they get of a partner that does
-// not exist. The page has their own menu, so it is asked for by the same person.
+// wantNowhere checks that a foreign thing gets the answer of a missing partner. The same person
+// requests both, because the page has their own menu.
 func (h *harness) wantNowhere(rt portal.Route, email string, to areatest.Target) {
 	h.Helper()
 	nowhere := areatest.Send(h.as(email), h.at(rt, missing, nobody), "same-origin")
@@ -64,14 +67,14 @@ func (h *harness) wantNowhere(rt portal.Route, email string, to areatest.Target)
 	areatest.WantSame(h.as(email), email, to, nowhere)
 }
 
-// in is the harness in a subtest.
+// in returns the harness for a subtest.
 func (h *harness) in(t *testing.T) *harness {
 	in := *h
 	in.Harness, in.web = h.In(t), h.web.In(t)
 	return &in
 }
 
-// wantAnswer checks that a person who may gets an answer, with nothing of Reef in it.
+// wantAnswer checks that a person with access gets an answer without data of Reef.
 func (h *harness) wantAnswer(email string, to areatest.Target) {
 	h.Helper()
 	got := areatest.WantAnswer(h.as(email), email, to)
@@ -102,8 +105,8 @@ func (h *harness) wantForeignIDsUnknown(rt portal.Route) {
 	}
 }
 
-// without takes out of a page what the form or the query had in it: a form with a
-// mistake shows what was typed.
+// without removes the values of the form or the query from a page: a form with an error shows the
+// typed values.
 func without(body string, to areatest.Target) string {
 	sent := to.Form
 	if _, query, ok := strings.Cut(to.Path, "?"); ok {
@@ -119,15 +122,15 @@ func without(body string, to areatest.Target) string {
 	return body
 }
 
-// update has TestIsolationTable write the table.
+// update makes TestIsolationTable write the table.
 var update = flag.Bool("update", false, "write the table of routes into docs/portal.md")
 
-// TestIsolationTable holds the table of docs/portal.md to the routes; -update writes it.
+// TestIsolationTable compares the table of docs/portal.md with the routes; -update writes it.
 func TestIsolationTable(t *testing.T) {
 	areatest.HoldTable(t, "../../docs/portal.md", markdown(), *update)
 }
 
-// markdown is the table of routes and roles.
+// markdown returns the table of routes and roles.
 func markdown() string {
 	var b strings.Builder
 	b.WriteString("| route | viewer | developer | admin | another partner's member, buyer | nobody | as support | after its second step |\n|---|---|---|---|---|---|---|---|\n")
@@ -135,7 +138,7 @@ func markdown() string {
 		no := strconv.Itoa(areatest.Refused(rt.Kind))
 		fmt.Fprintf(&b, "| %s `/portal/{partner}%s` |", areatest.Method(rt.Kind), rt.Path)
 		for _, m := range roles {
-			if m.role.Covers(rt.Needs.Least) {
+			if m.role.Covers(needsOf(rt).Least) {
 				b.WriteString(" yes |")
 			} else {
 				b.WriteString(" " + no + " |")

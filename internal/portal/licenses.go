@@ -33,12 +33,13 @@ type licensesView struct {
 	Curl    ui.Curl
 }
 
-// licenseFind reads what is searched for, and the form that shows it.
+// licenseFind reads the search, and builds its form.
 func licenseFind(r *http.Request, tiers int) (license.Find, ui.Form) {
 	q := r.URL.Query()
 	text := func(name string) string { return area.CleanQuery(q.Get(name)) }
 	f := license.Find{Key: text("key")}
-	statuses, levels := []ui.Option{{Value: "", Label: "All"}}, []ui.Option{{Value: "", Label: "All"}}
+	statuses := []ui.Option{{Value: "", Label: "All"}}
+	levels := []ui.Option{{Value: "", Label: "All"}}
 	for _, s := range []event.Status{event.Inactive, event.Active, event.Deactivated} {
 		statuses = append(statuses, ui.Option{Value: s.String(), Label: s.String()})
 	}
@@ -77,11 +78,15 @@ func (h *Handler) licenses(w http.ResponseWriter, r *http.Request, v *Visit) err
 		return err
 	}
 	find, form := licenseFind(r, tiers)
-	view := licensesView{Curl: h.call("Search these licenses by API", http.MethodGet, "/v2/licenses/search", licenseParams(find)...), Export: exportURL(r, v, export.Licenses)}
-	before, _ := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64) // what is no number is the first page
+	view := licensesView{
+		Curl:   h.call("Search these licenses by API", http.MethodGet, "/v2/licenses/search", licenseParams(find)...),
+		Export: exportURL(r, v, export.Licenses),
+	}
+	before, _ := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64) // anything but a number means the first page
 	var found license.Found
 	if !form.Failed() {
-		if found, err = h.Licenses.Find(r.Context(), v.Partner.ID, find, before, licensesPerPage); err != nil && !form.Refuse(err) {
+		if found, err = h.Licenses.Find(r.Context(), v.Partner.ID, find, before, licensesPerPage); err != nil &&
+			!form.Refuse(err) {
 			return err
 		}
 	}
@@ -90,10 +95,21 @@ func (h *Handler) licenses(w http.ResponseWriter, r *http.Request, v *Visit) err
 		status = http.StatusBadRequest
 	}
 	view.Form = form
-	view.Filters = ui.Filters{Label: "Search licenses", URL: v.Path(licensesPath), Fields: form.Fields, Active: area.Query(r.URL.Query(), "before") != "", Fold: true}
+	view.Filters = ui.Filters{
+		Label:  "Search licenses",
+		URL:    v.Path(licensesPath),
+		Fields: form.Fields,
+		Active: area.Query(r.URL.Query(), "before") != "",
+		Fold:   true,
+	}
 	view.Results = ui.Results{
 		Filters: view.Filters, Table: licensesTable(v, found.Licenses), Pager: ui.Pager{Label: "Pages of licenses"},
-		Nothing: ui.Empty{Title: "No license was sold yet", Text: "Finish the set-up, so that the first buyer can connect.", URL: v.Path(setupPath), Action: "Go to Set-up"},
+		Nothing: ui.Empty{
+			Title:  "No license was sold yet",
+			Text:   "Finish the set-up, so that the first buyer can connect.",
+			URL:    v.Path(setupPath),
+			Action: "Go to Set-up",
+		},
 	}
 	next := ""
 	if found.Next > 0 {
@@ -102,15 +118,17 @@ func (h *Handler) licenses(w http.ResponseWriter, r *http.Request, v *Visit) err
 	if found.SearchedTo.IsZero() {
 		view.Results.Pager.Next = next
 	} else {
-		view.Results.SearchedTo, view.Results.GoOn = found.SearchedTo, next
+		view.Results.SearchedTo = found.SearchedTo
+		view.Results.GoOn = next
 	}
 	if before > 0 {
-		view.Results.Pager.Prev, view.Results.Pager.Showing = area.WithParam(r, "before", ""), "Older licenses"
+		view.Results.Pager.Prev = area.WithParam(r, "before", "")
+		view.Results.Pager.Showing = "Older licenses"
 	}
 	return h.render(w, r, v, "licenses", ui.View{Title: "Licenses", Status: status, Data: view})
 }
 
-// licenseParams are the parameters of the API for what is searched for.
+// licenseParams returns the API parameters of a search.
 func licenseParams(find license.Find) []ui.Param {
 	return []ui.Param{
 		{Name: "key", Value: find.Key},
@@ -132,25 +150,37 @@ func formTier(tier int) any {
 func licensesTable(v *Visit, list []license.License) ui.Table {
 	t := ui.Table{
 		ID: "licenses", Caption: "Licenses, newest first", Cards: true,
-		Columns: []ui.Column{{Label: "License key"}, {Label: "Status"}, {Label: "Tier", Number: true}, {Label: "Purchased", Named: true}, {Label: "Last change", Named: true}},
+		Columns: []ui.Column{
+			{Label: "License key"},
+			{Label: "Status"},
+			{Label: "Tier", Number: true},
+			{Label: "Purchased", Named: true},
+			{Label: "Last change", Named: true},
+		},
 	}
 	below := v.Path(licensesPath) + "/"
 	t.Fill(len(list), func(i int, r *ui.Row) {
 		l := &list[i]
 		r.ID = "license-" + l.Key
-		r.Cells = append(r.Cells, ui.Cell{Text: l.Key, Code: true, URL: below + l.Key}, ui.Cell{Status: l.Status.String()}, ui.Cell{Text: strconv.Itoa(l.Tier)},
-			ui.Cell{At: l.CreatedAt}, ui.Cell{At: l.UpdatedAt})
+		r.Cells = append(
+			r.Cells,
+			ui.Cell{Text: l.Key, Code: true, URL: below + l.Key},
+			ui.Cell{Status: l.Status.String()},
+			ui.Cell{Text: strconv.Itoa(l.Tier)},
+			ui.Cell{At: l.CreatedAt},
+			ui.Cell{At: l.UpdatedAt},
+		)
 	})
 	return t
 }
 
-// licenseView is a license with what happened to it.
+// licenseView is a license with its history.
 type licenseView struct {
 	Key        string
 	Status     string
 	Tier       int
 	CreatedAt  time.Time
-	SoldAt     time.Time // elsewhere; zero: here
+	SoldAt     time.Time // elsewhere; zero if sold here
 	UpdatedAt  time.Time
 	Explain    []string
 	Entries    []licenseEntry
@@ -159,14 +189,14 @@ type licenseView struct {
 	Curl       ui.Curl
 }
 
-// licenseEntry is an event beside the attempts to tell of it.
+// licenseEntry is an event with its delivery attempts.
 type licenseEntry struct {
 	EventID  int64
 	At       time.Time
 	Title    string
 	Text     string
 	State    string
-	URL      string // of its delivery; "" if there is none, as of most imports
+	URL      string // of its delivery; "" if none, as for most imports
 	Send     string // "" if the person may not
 	NextAt   time.Time
 	Attempts []licenseAttempt
@@ -180,14 +210,13 @@ type licenseAttempt struct {
 	Success               bool
 }
 
-// The bounds of a license's page.
+// Limits of a license's page.
 const (
 	maxLicenseEvents   = 50
 	maxLicenseAttempts = 5 // of each event
 )
 
-// license shows a license, why it is in its state, and its events and attempts side by
-// side.
+// license shows a license, the reason for its status, and its events and attempts side by side.
 func (h *Handler) license(r *http.Request, v *Visit) (area.Shown, error) {
 	l, err := h.Licenses.OfPartner(r.Context(), v.Partner.ID, r.PathValue("license"))
 	if err != nil {
@@ -215,11 +244,22 @@ func (h *Handler) licenseView(r *http.Request, v *Visit, key string) (page ui.Vi
 	if view.SoldAt, err = h.Licenses.SoldElsewhere(r.Context(), l); err != nil {
 		return page, "", err
 	}
-	events, err := h.Events.OfLicense(r.Context(), l.ID, event.Filter{}, paging.Page{Number: 1, Limit: maxLicenseEvents})
+	events, err := h.Events.OfLicense(
+		r.Context(),
+		l.ID,
+		event.Filter{},
+		paging.Page{Number: 1, Limit: maxLicenseEvents},
+	)
 	if err != nil {
 		return page, "", err
 	}
-	deliveries, err := h.History.List(r.Context(), v.Partner.ID, history.Filter{LicenseID: l.ID}, history.Key{}, maxLicenseEvents)
+	deliveries, err := h.History.List(
+		r.Context(),
+		v.Partner.ID,
+		history.Filter{LicenseID: l.ID},
+		history.Key{},
+		maxLicenseEvents,
+	)
 	if err != nil {
 		return page, "", err
 	}
@@ -241,8 +281,12 @@ func (h *Handler) licenseView(r *http.Request, v *Visit, key string) (page ui.Vi
 	return ui.View{Title: "License " + area.Tail(l.Key), Fragment: "license-now", Data: view}, says, nil
 }
 
-// licenseTries reads the attempts of deliveries, and who had them sent.
-func (h *Handler) licenseTries(r *http.Request, v *Visit, list []history.Delivery) (map[int64][]history.Try, knownPeople, error) {
+// licenseTries reads the attempts of deliveries and their senders.
+func (h *Handler) licenseTries(
+	r *http.Request,
+	v *Visit,
+	list []history.Delivery,
+) (map[int64][]history.Try, knownPeople, error) {
 	ids := make([]int64, len(list))
 	for i, d := range list {
 		ids[i] = d.EventID
@@ -259,10 +303,18 @@ func (h *Handler) licenseTries(r *http.Request, v *Visit, list []history.Deliver
 	return tries, known, err
 }
 
-func licenseEntryOf(v *Visit, l license.License, e event.Event, d history.Delivery, tries []history.Try, known knownPeople) licenseEntry {
+func licenseEntryOf(
+	v *Visit,
+	l license.License,
+	e event.Event,
+	d history.Delivery,
+	tries []history.Try,
+	known knownPeople,
+) licenseEntry {
 	out := licenseEntry{
-		EventID: e.ID, At: e.At, Title: fmt.Sprintf("%s, tier %d", e.Kind, e.Tier), Text: e.Reason.Sentence(), State: string(d.State),
-		URL: v.Path(deliveriesPath+"/%d", e.ID), NextAt: d.NextAt,
+		EventID: e.ID, At: e.At, Title: fmt.Sprintf("%s, tier %d", e.Kind, e.Tier), Text: e.Reason.Sentence(),
+		State: string(d.State),
+		URL:   v.Path(deliveriesPath+"/%d", e.ID), NextAt: d.NextAt,
 	}
 	if e.Imported(l.CreatedAt) {
 		out.Text = fmt.Sprintf("Imported as %s. %s", e.Kind.Status(), event.ImportedSentence)
@@ -281,7 +333,11 @@ func licenseEntryOf(v *Visit, l license.License, e event.Event, d history.Delive
 		}
 		t := tries[i]
 		a := licenseAttempt{
-			URL: v.Path(deliveriesPath+"/%d/attempts/%d", e.ID, t.ID), Answer: area.AnswerWords(t.ID, t.Status, t.Success, t.Words()),
+			URL: v.Path(
+				deliveriesPath+"/%d/attempts/%d",
+				e.ID,
+				t.ID,
+			), Answer: area.AnswerWords(t.ID, t.Status, t.Success, t.Words()),
 			Took: area.Duration(true, t.Took), At: t.At, Success: t.Success,
 		}
 		if !t.Manual.IsZero() {

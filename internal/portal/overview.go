@@ -22,16 +22,16 @@ const (
 	tryPath      = overviewPath + "/try"
 )
 
-// overviewDays is how many days of sales the page shows.
+// overviewDays is the number of days of sales on the page.
 const overviewDays = 30
 
-// spans are the times over which deliveries are shown, by the parameter hours.
+// spans are the spans of time for deliveries, by the parameter hours.
 var spans = []struct {
 	hours int
 	label string
 }{{24, "24 hours"}, {7 * 24, "7 days"}}
 
-// overviewView is the page with a partner's numbers and how its endpoint does.
+// overviewView is the page with a partner's figures and the health of its endpoint.
 type overviewView struct {
 	State    endpointState
 	Stats    []ui.Stat
@@ -41,11 +41,11 @@ type overviewView struct {
 	Attempts ui.Chart
 	Latency  ui.Chart
 	Timeline ui.Timeline
-	Behind   time.Time // up to when the numbers are counted, while that lags behind
+	Behind   time.Time // last counted time, if counting lags behind
 	Calls    []ui.Curl
 }
 
-// overviewFacts is what the page is made of.
+// overviewFacts is the data of the page.
 type overviewFacts struct {
 	profile profile.Profile
 	health  webhook.EndpointHealth
@@ -53,7 +53,7 @@ type overviewFacts struct {
 	causes  []history.Cause
 	more    bool // there are failed deliveries beyond the causes
 	acts    []audit.Entry
-	names   map[int64]string // of people in acts
+	names   map[int64]string // of the people in acts
 }
 
 func (h *Handler) overview(_ *http.Request, v *Visit) (area.Shown, error) {
@@ -78,10 +78,14 @@ func (h *Handler) overviewView(r *http.Request, v *Visit) (ui.View, string, erro
 	zone := ui.Zone(r)
 	view := overviewView{
 		State: h.endpointState(v, f), Stats: overviewStats(v, f), Causes: h.causesView(v, f), Timeline: timeline(f),
-		Days: daysChart(f.numbers.Days), Tabs: spanTabs(v, hours), Attempts: attemptsChart(f.numbers.Hours, zone), Latency: latencyChart(f.numbers.Hours, zone),
-		Behind: f.numbers.CountedTo,
+		Days: daysChart(f.numbers.Days), Tabs: spanTabs(v, hours), Attempts: attemptsChart(f.numbers.Hours, zone),
+		Latency: latencyChart(f.numbers.Hours, zone),
+		Behind:  f.numbers.CountedTo,
 		Calls: []ui.Curl{
-			h.call("These numbers by API", http.MethodGet, "/v2/stats", ui.Param{Name: "days", Value: overviewDays}, ui.Param{Name: "hours", Value: hours}),
+			h.call(
+				"These numbers by API", http.MethodGet, "/v2/stats", ui.Param{Name: "days", Value: overviewDays},
+				ui.Param{Name: "hours", Value: hours},
+			),
 			h.call("The state by API", http.MethodGet, "/v2/endpoint"),
 			h.call("Have it tried by API", http.MethodPost, "/v2/endpoint/try"),
 		},
@@ -89,10 +93,10 @@ func (h *Handler) overviewView(r *http.Request, v *Visit) (ui.View, string, erro
 	return ui.View{Title: "Overview", Fragment: "overview-now", Data: view}, view.State.Title, nil
 }
 
-// overviewFacts reads what the page shows. Each read has a bound of its own, whatever the
-// partner has.
+// overviewFacts reads the data of the page. Each read is bounded, for every size of partner.
 func (h *Handler) overviewFacts(r *http.Request, v *Visit, hours int) (f overviewFacts, err error) {
-	ctx, id := r.Context(), v.Partner.ID
+	ctx := r.Context()
+	id := v.Partner.ID
 	if f.profile, err = h.Profiles.Read(ctx, h.Profiles.DB, id); err != nil {
 		return f, err
 	}
@@ -105,7 +109,9 @@ func (h *Handler) overviewFacts(r *http.Request, v *Visit, hours int) (f overvie
 	if f.numbers, err = h.Stats.Read(ctx, id, stats.Query{Days: overviewDays, Hours: hours}); err != nil {
 		return f, err
 	}
-	acts, _, err := h.Audit.History(ctx, id, audit.Span{From: h.Now().Add(-time.Duration(hours) * time.Hour), Limit: maxActs})
+	acts, _, err := h.Audit.History(
+		ctx, id, audit.Span{From: h.Now().Add(-time.Duration(hours) * time.Hour), Limit: maxActs},
+	)
 	if err != nil {
 		return f, err
 	}
@@ -118,33 +124,41 @@ func (h *Handler) overviewFacts(r *http.Request, v *Visit, hours int) (f overvie
 	return f, err
 }
 
-// try has the endpoint tried at once.
+// try makes the service retry the endpoint immediately.
 func (h *Handler) try(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err := h.Webhooks.TryNow(r.Context(), v.Actor(), v.Partner.ID); err != nil {
 		return err
 	}
-	return h.done(w, r, v, overviewPath, "We try your webhook URL now. What it answers stands below within a few seconds.")
+	return h.done(
+		w, r, v, overviewPath, "We try your webhook URL now. What it answers stands below within a few seconds.",
+	)
 }
 
-// spanTabs choose over which time deliveries are shown.
+// spanTabs returns the tabs for the span of time.
 func spanTabs(v *Visit, hours int) ui.Tabs {
 	t := ui.Tabs{Label: "Time"}
 	for _, s := range spans {
-		t.Items = append(t.Items, ui.Tab{Label: s.label, URL: v.Path(overviewPath+"?hours=%d", s.hours), Current: s.hours == hours})
+		t.Items = append(
+			t.Items,
+			ui.Tab{Label: s.label, URL: v.Path(overviewPath+"?hours=%d", s.hours), Current: s.hours == hours},
+		)
 	}
 	return t
 }
 
-// overviewStats are the numbers above the charts.
+// overviewStats returns the figures above the charts.
 func overviewStats(v *Visit, f overviewFacts) []ui.Stat {
 	var sold, activated, deactivated, succeeded, failed int64
 	for _, d := range f.numbers.Days {
-		sold, activated, deactivated = sold+d.Sold, activated+d.Activated, deactivated+d.Deactivated
+		sold += d.Sold
+		activated += d.Activated
+		deactivated += d.Deactivated
 	}
 	var latency stats.Histogram
 	last := f.numbers.Hours[max(len(f.numbers.Hours)-24, 0):]
 	for _, hour := range last {
-		succeeded, failed = succeeded+hour.Succeeded, failed+hour.Failed
+		succeeded += hour.Succeeded
+		failed += hour.Failed
 		latency.Plus(hour.Latency)
 	}
 	days := "in " + plural.Of(overviewDays, "day")
@@ -154,7 +168,10 @@ func overviewStats(v *Visit, f overviewFacts) []ui.Stat {
 		{Label: "Deactivated", Value: ui.Count(deactivated), Note: days},
 	}
 	if total := succeeded + failed; total > 0 {
-		s := ui.Stat{Label: "Attempts that succeeded", Value: ui.Percent(succeeded, total), Note: ui.Count(total) + " in 24 hours", URL: v.Path("/deliveries")}
+		s := ui.Stat{
+			Label: "Attempts that succeeded", Value: ui.Percent(succeeded, total),
+			Note: ui.Count(total) + " in 24 hours", URL: v.Path("/deliveries"),
+		}
 		if failed > 0 {
 			s.Tone = "warn"
 		}
@@ -162,17 +179,22 @@ func overviewStats(v *Visit, f overviewFacts) []ui.Stat {
 	}
 	if p95, ok := latency.Quantile(0.95); ok {
 		p50, _ := latency.Quantile(0.5)
-		list = append(list, ui.Stat{Label: "Answered within (p95)", Value: milliseconds(p95), Note: "half within " + milliseconds(p50)})
+		list = append(
+			list,
+			ui.Stat{Label: "Answered within (p95)", Value: milliseconds(p95), Note: "half within " + milliseconds(p50)},
+		)
 	}
 	return list
 }
 
 func milliseconds(d time.Duration) string { return ui.Count(d.Milliseconds()) + " ms" }
 
-// daysChart draws what happened to licenses. Its days are days in UTC, whatever the zone
-// of the person: that is how they are counted.
+// daysChart draws the changes of licenses per day. Days are UTC in every time zone, because they
+// are counted in UTC.
 func daysChart(days []stats.Day) ui.Chart {
-	sold, activated, deactivated := ui.Series{Name: "Sold"}, ui.Series{Name: "Activated"}, ui.Series{Name: "Deactivated"}
+	sold := ui.Series{Name: "Sold"}
+	activated := ui.Series{Name: "Activated"}
+	deactivated := ui.Series{Name: "Deactivated"}
 	c := ui.Chart{ID: "days", Title: "Licenses per day (UTC)", Lines: true}
 	for _, d := range days {
 		c.Labels = append(c.Labels, d.At.Format("2 Jan"))
@@ -184,7 +206,7 @@ func daysChart(days []stats.Day) ui.Chart {
 	return c
 }
 
-// hourLabels name hours in the zone of the person.
+// hourLabels formats hours in the person's time zone.
 func hourLabels(hours []stats.Hour, zone *time.Location) []string {
 	layout := "15:04 UTC"
 	if len(hours) > 24 {
@@ -198,16 +220,21 @@ func hourLabels(hours []stats.Hour, zone *time.Location) []string {
 }
 
 func attemptsChart(hours []stats.Hour, zone *time.Location) ui.Chart {
-	succeeded, failed := ui.Series{Name: "Succeeded"}, ui.Series{Name: "Failed"}
+	succeeded := ui.Series{Name: "Succeeded"}
+	failed := ui.Series{Name: "Failed"}
 	for _, hour := range hours {
 		succeeded.Values = append(succeeded.Values, float64(hour.Succeeded))
 		failed.Values = append(failed.Values, float64(hour.Failed))
 	}
-	return ui.Chart{ID: "attempts", Title: "Attempts to deliver per hour", Labels: hourLabels(hours, zone), Series: []ui.Series{succeeded, failed}}
+	return ui.Chart{
+		ID: "attempts", Title: "Attempts to deliver per hour", Labels: hourLabels(hours, zone),
+		Series: []ui.Series{succeeded, failed},
+	}
 }
 
 func latencyChart(hours []stats.Hour, zone *time.Location) ui.Chart {
-	p50, p95 := ui.Series{Name: "p50"}, ui.Series{Name: "p95"}
+	p50 := ui.Series{Name: "p50"}
+	p95 := ui.Series{Name: "p95"}
 	value := func(h stats.Histogram, q float64) float64 {
 		d, ok := h.Quantile(q)
 		if !ok {
@@ -219,5 +246,8 @@ func latencyChart(hours []stats.Hour, zone *time.Location) ui.Chart {
 		p50.Values = append(p50.Values, value(hour.Latency, 0.5))
 		p95.Values = append(p95.Values, value(hour.Latency, 0.95))
 	}
-	return ui.Chart{ID: "latency", Title: "How long your server took to answer", Lines: true, Unit: "ms", Labels: hourLabels(hours, zone), Series: []ui.Series{p50, p95}}
+	return ui.Chart{
+		ID: "latency", Title: "How long your server took to answer", Lines: true, Unit: "ms",
+		Labels: hourLabels(hours, zone), Series: []ui.Series{p50, p95},
+	}
 }

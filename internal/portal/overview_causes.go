@@ -16,39 +16,40 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// The bounds of the page: how many acts are read, how many causes and entries shown.
+// Limits of the page: acts read, causes shown, entries shown.
 const (
 	maxActs     = 200
 	shownCauses = 5
 	shownEvents = 30
 )
 
-// justBefore is how long before the first failure an act may be its reason.
+// justBefore is the longest time between an act and the first failure that it may have caused.
 const justBefore = 30 * time.Minute
 
-// changesDelivery are the acts that can break deliveries, or mend them.
+// changesDelivery are the acts that can break or fix deliveries.
 var changesDelivery = map[string]bool{
-	"partner.rotate": true, "partner.switch": true, "partner.revoke": true, "partner.update": true, "partner.pause": true, "partner.resume": true,
+	"partner.rotate": true, "partner.switch": true, "partner.revoke": true, "partner.update": true,
+	"partner.pause": true, "partner.resume": true,
 	"profile.urls": true, "endpoint.try": true,
 }
 
-// causesView is the failed deliveries by what stands in their way.
+// causesView groups failed deliveries by cause.
 type causesView struct {
 	Title  string // such as "412 deliveries, one cause"
 	Groups []causeView
-	More   string // what is not shown, in words
+	More   string // note on deliveries or causes that are not shown
 }
 
 // causeView is one cause.
 type causeView struct {
 	Deliveries string // such as "412 deliveries"
-	Text       string // what they met, since when, and what was done right before
+	Text       string // the error, its start, and the act right before it
 	Diagnosis  string
 	List       string // the page with these deliveries
-	Replay     string // the page that sends them again, "" if the person may not
+	Redeliver  string // the page that resends them, "" if the person may not
 }
 
-// causesView groups what failed.
+// causesView groups the failures.
 func (h *Handler) causesView(v *Visit, f overviewFacts) causesView {
 	if len(f.causes) == 0 {
 		return causesView{}
@@ -58,7 +59,8 @@ func (h *Handler) causesView(v *Visit, f overviewFacts) causesView {
 	for _, c := range causes {
 		all += c.Deliveries
 	}
-	number, view := plural.Of(all, "delivery"), causesView{}
+	number := plural.Of(all, "delivery")
+	view := causesView{}
 	if f.more {
 		number = "More than " + number
 		view.More = fmt.Sprintf("The newest %s are grouped; there are older ones.", ui.Count(int64(all)))
@@ -90,35 +92,36 @@ func (h *Handler) causeView(v *Visit, f overviewFacts, c history.Cause) causeVie
 	}
 	text += " since " + ui.InSentence(since)
 	if act, ok := before(f.acts, since, f.health.LastSuccessAt); ok {
-		text += fmt.Sprintf(", right after this at %s: %s", ui.InSentence(act.At), strings.TrimSuffix(act.Sentence(f.names), "."))
+		text += fmt.Sprintf(
+			", right after this at %s: %s",
+			ui.InSentence(act.At),
+			strings.TrimSuffix(act.Sentence(f.names), "."),
+		)
 	}
 	code := string(c.Cause)
 	if c.Status != 0 {
 		code = strconv.Itoa(c.Status)
 	}
-	query := "?" + url.Values{"state": {string(history.Failed)}, "code": {code}, "from": {c.Oldest.UTC().Truncate(time.Second).Format(time.RFC3339)}}.Encode()
+	query := "?" + url.Values{
+		"state": {string(history.Failed)},
+		"code":  {code},
+		"from":  {c.Oldest.UTC().Truncate(time.Second).Format(time.RFC3339)},
+	}.Encode()
 	view := causeView{
 		Deliveries: plural.Of(c.Deliveries, "delivery"),
 		Text:       text + ".", Diagnosis: c.Diagnosis,
 	}
-	if h.serves("/deliveries") {
-		view.List = v.Path("/deliveries") + query
-	}
-	if h.serves("/recover") && v.Covers(partner.Developer) {
-		view.Replay = v.Path("/recover") + query
+	view.List = v.Path(deliveriesPath) + query
+	if v.Covers(partner.Developer) {
+		view.Redeliver = v.Path("/recover") + query
 	}
 	return view
 }
 
-// serves reports whether the portal has a page.
-func (h *Handler) serves(path string) bool {
-	return slices.ContainsFunc(h.Table(), func(rt Route) bool { return rt.Kind == Page && rt.Path == path })
-}
-
-// before finds the last act shortly before a time. If the endpoint took something after
-// the act and before that time, the act did not break it.
+// before finds the last act shortly before t. An act before the last accepted delivery (taken) did
+// not break the endpoint.
 func before(acts []audit.Entry, t, taken time.Time) (audit.Entry, bool) {
-	for _, e := range acts { // the newest first
+	for _, e := range acts { // newest first
 		if e.At.Before(taken) && !taken.After(t) {
 			break
 		}
@@ -129,7 +132,7 @@ func before(acts []audit.Entry, t, taken time.Time) (audit.Entry, bool) {
 	return audit.Entry{}, false
 }
 
-// run is failures of one status that went on from hour to hour.
+// run is a series of failures with one status in consecutive hours.
 type run struct {
 	Status  int
 	FirstAt time.Time
@@ -137,8 +140,7 @@ type run struct {
 	Count   int64
 }
 
-// runs joins the failures of hours that follow one another. Those of a status come in the
-// order of their times.
+// runs joins the failures of consecutive hours. Those of one status are ordered by time.
 func runs(failures []stats.Failures) []run {
 	var list []run
 	open := map[int]int{} // the last run of a status
@@ -155,7 +157,7 @@ func runs(failures []stats.Failures) []run {
 	return list
 }
 
-// timeline shows failures and what was done, in one order, the newest first.
+// timeline lists failures and acts together, newest first.
 func timeline(f overviewFacts) ui.Timeline {
 	t := ui.Timeline{Label: "Failures and what was done"}
 	for _, r := range runs(f.numbers.Failures) {
@@ -165,7 +167,10 @@ func timeline(f overviewFacts) ui.Timeline {
 		})
 	}
 	for _, e := range f.acts {
-		t.Entries = append(t.Entries, ui.TimelineEntry{At: e.At, Title: e.Sentence(f.names), Text: "By " + lowerThe(origin(e, f.names)) + "."})
+		t.Entries = append(
+			t.Entries,
+			ui.TimelineEntry{At: e.At, Title: e.Sentence(f.names), Text: "By " + lowerThe(origin(e, f.names)) + "."},
+		)
 	}
 	slices.SortStableFunc(t.Entries, func(a, b ui.TimelineEntry) int { return b.At.Compare(a.At) })
 	if len(t.Entries) > shownEvents {
@@ -176,7 +181,7 @@ func timeline(f overviewFacts) ui.Timeline {
 
 func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// lowerThe is a name of somebody inside a sentence.
+// lowerThe lowercases the article of a name for use inside a sentence.
 func lowerThe(s string) string {
 	for _, begin := range []string{"The ", "A "} {
 		if rest, ok := strings.CutPrefix(s, begin); ok {

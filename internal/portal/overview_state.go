@@ -13,25 +13,26 @@ import (
 	"claviger/internal/webhook"
 )
 
-// endpointState is how the partner's endpoint does, in words.
+// endpointState describes the health of the partner's endpoint.
 type endpointState struct {
 	Badge string // ok, failed, waiting, paused
 	Title string
 	Text  []string
-	Rule  []string // when it is parked, when it is opened again, how often an event is tried
-	Try   string   // where the button posts to; "" without one
-	Link  string   // where to mend it, with its label
+	Rule  []string // when it is parked and reopened, and how often an event is tried
+	Try   string   // target of the button; "" without one
+	Link  string   // page with the fix, and its label
 	Label string
 }
 
-// endpointState puts the state of the endpoint into words.
+// endpointState describes the state of the endpoint.
 func (h *Handler) endpointState(v *Visit, f overviewFacts) endpointState {
 	at := ui.InSentence
 	s := endpointState{Rule: h.parkingRule()}
 	e := f.health
 	switch {
 	case v.Partner.Paused():
-		s.Badge, s.Title = "paused", "Paused by the marketplace"
+		s.Badge = "paused"
+		s.Title = "Paused by the marketplace"
 		s.Text = []string{"Nothing is sold for your application and nothing is sent to it. " + waitingText(e) + " Ask the marketplace."}
 	case f.profile.WebhookURL == "":
 		s.Badge, s.Title, s.Link, s.Label = "waiting", "No webhook URL is set", v.Path(setupPath), "Set it up"
@@ -39,15 +40,19 @@ func (h *Handler) endpointState(v *Visit, f overviewFacts) endpointState {
 	case !e.ParkedAt.IsZero():
 		s.Badge, s.Title = "failed", "Parked, next probe at "+at(e.ProbeAt)
 		s.Text = []string{
-			fmt.Sprintf("It fails since %s: %s.", at(e.FailingSince), strings.TrimSuffix(e.LastError, ".")), waitingText(e),
+			fmt.Sprintf("It fails since %s: %s.", at(e.FailingSince), strings.TrimSuffix(e.LastError, ".")),
+			waitingText(e),
 		}
 	case !e.FailingSince.IsZero():
-		s.Badge, s.Title = "failed", fmt.Sprintf("Failing since %s: %s", at(e.FailingSince), strings.TrimSuffix(e.LastError, "."))
+		s.Badge, s.Title = "failed", fmt.Sprintf(
+			"Failing since %s: %s", at(e.FailingSince), strings.TrimSuffix(e.LastError, "."),
+		)
 		s.Text = []string{waitingText(e)}
 	case e.LastSuccessAt.IsZero():
 		s.Badge, s.Title, s.Text = "ready", "Ready, and nothing was sent yet", []string{waitingText(e)}
 	default:
-		s.Badge, s.Title = "ok", "Healthy"
+		s.Badge = "ok"
+		s.Title = "Healthy"
 		s.Text = []string{"The last delivery was taken at " + at(e.LastSuccessAt) + ". " + waitingText(e)}
 	}
 	if s.Badge == "failed" && v.Covers(partner.Developer) {
@@ -56,12 +61,12 @@ func (h *Handler) endpointState(v *Visit, f overviewFacts) endpointState {
 	return s
 }
 
-// waitingText says how many events wait.
+// waitingText describes the number of waiting events.
 func waitingText(e webhook.EndpointHealth) string {
 	return area.Waiting(e.Waiting, e.More)
 }
 
-// parkingRule says what the settings mean for an endpoint that fails.
+// parkingRule explains the settings for failing endpoints.
 func (h *Handler) parkingRule() []string {
 	p := h.Policy
 	var lasts time.Duration
@@ -74,12 +79,18 @@ func (h *Handler) parkingRule() []string {
 		"The first success opens it, and what waits is sent, slowly at first. So does saving another URL.",
 	}
 	if n := len(p.Schedule); n > 0 {
-		rule = append(rule, fmt.Sprintf("An event that fails is tried %s in all, over about %s, and can be sent again after that.", plural.Of(n+1, "time"), inWords(lasts)))
+		rule = append(
+			rule,
+			fmt.Sprintf(
+				"An event that fails is tried %s in all, over about %s, and can be sent again after that.",
+				plural.Of(n+1, "time"), inWords(lasts),
+			),
+		)
 	}
 	return rule
 }
 
-// inWords is a duration in its two largest units.
+// inWords formats a duration in its two largest units.
 func inWords(d time.Duration) string {
 	units := []struct {
 		of   time.Duration
@@ -88,7 +99,8 @@ func inWords(d time.Duration) string {
 	var parts []string
 	for _, u := range units {
 		n := d / u.of
-		if d -= n * u.of; n == 0 {
+		d -= n * u.of
+		if n == 0 {
 			if len(parts) > 0 {
 				break
 			}
@@ -104,7 +116,7 @@ func inWords(d time.Duration) string {
 	return strings.Join(parts, " and ")
 }
 
-// statusWords is what an attempt met, in words: a status, or no answer.
+// statusWords describes the result of an attempt: a status, or no answer.
 func statusWords(status int) string {
 	switch text := http.StatusText(status); {
 	case status == 0:

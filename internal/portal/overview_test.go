@@ -33,7 +33,7 @@ func (h *harness) endpoint(status *atomic.Int64) {
 	h.Must(err)
 }
 
-// waitFor loads the overview until it says something.
+// waitFor loads the overview until it contains a text.
 func (h *harness) waitFor(text string) string {
 	h.Helper()
 	for {
@@ -47,7 +47,7 @@ func (h *harness) waitFor(text string) string {
 	}
 }
 
-// TestOverview follows an endpoint from nothing over a failure to its recovery.
+// TestOverview follows an endpoint from an empty page through a failure to its recovery.
 func TestOverview(t *testing.T) {
 	h := start(t, func(cfg *app.Config) {
 		cfg.Retry, cfg.ParkAfter, cfg.ProbeEvery = []time.Duration{time.Hour, 24 * time.Hour}, 90*time.Minute, 5*time.Minute
@@ -79,13 +79,12 @@ func TestOverview(t *testing.T) {
 	status.Store(200)
 	h.as(developer).Post(h.path("/overview/try")).WantRedirect(h.path("/overview"))
 	text = h.waitFor("Healthy")
-	if !strings.Contains(text, "No event waits.") || strings.Contains(text, "one cause") || !strings.Contains(text, "Had the webhook URL tried at once.") {
+	if !strings.Contains(text, "No event waits.") || strings.Contains(text, "one cause") || !strings.Contains(text, "Had the webhook URL tried immediately.") {
 		t.Errorf("after it was mended: %s", text)
 	}
 }
 
-// TestOverviewBlamesNoActBeforeASuccess: what was done before the last success did not
-// break the endpoint.
+// TestOverviewBlamesNoActBeforeASuccess: an act before the last success did not break the endpoint.
 func TestOverviewBlamesNoActBeforeASuccess(t *testing.T) {
 	h := start(t, func(cfg *app.Config) { cfg.Retry = []time.Duration{time.Hour} })
 	var status atomic.Int64
@@ -102,21 +101,21 @@ func TestOverviewBlamesNoActBeforeASuccess(t *testing.T) {
 	}
 }
 
-// clockTime is a time of day with its zone.
+// clockTime matches a time of day with its zone.
 var clockTime = regexp.MustCompile(` \d\d:\d\d(?::\d\d)?(?: ([A-Z]+))?\b`)
 
-// bareTime is one in a sentence that is no element of its own.
+// bareTime matches a time in a sentence without its own element.
 var bareTime = regexp.MustCompile(`(?:since|for|at|until) (?:\d[^<]{0,14})?\d\d:\d\d`)
 
-// wantZone checks that a person in India reads every time of pages in their zone, in
-// sentences, charts and filters, too, and that UTC is at hand in sentences.
+// wantZone checks that a person in India reads every time of the pages in their zone, also in
+// sentences, charts and filters, and that sentences offer UTC.
 func (h *harness) wantZone(pages ...string) {
 	h.Helper()
 	site, err := url.Parse(h.web.URL)
 	h.Must(err)
 	b := h.web.NewBrowser().SignIn(developer, password)
 	b.Jar.SetCookies(site, []*http.Cookie{{Name: "claviger-zone", Value: "Asia/Kolkata"}})
-	for i := range 2 { // a second call of nobody, so that they are a group
+	for i := range 2 { // a second unauthenticated call, so that they form a group
 		h.Requests.Refused(requestlog.Call{PartnerID: h.tide.ID, Method: "POST", Path: "/openid/token", Status: 401, Code: "invalid_client", RequestID: fmt.Sprint("req_", i)})
 	}
 	h.Must(h.Requests.Flush(h.Context()))
@@ -135,7 +134,7 @@ func (h *harness) wantZone(pages ...string) {
 			h.Errorf("%s is answered %d and has no time: %s", path, page.Status, page.Text())
 		}
 	}
-	// What is typed is in the person's zone, and the address says so to whom it is sent.
+	// Typed times are in the person's zone; the URL has UTC, for other readers.
 	const inUTC = "from=2026-11-16T10%3A00%3A00Z"
 	for _, list := range []string{"/deliveries?range=span&", "/licenses?", "/requests?"} {
 		typed := b.Get(h.path("%s", list+"from=2026-11-16T15:30"))
@@ -152,8 +151,8 @@ func (h *harness) wantZone(pages ...string) {
 // bounded turns on the limits that testMoney turns off.
 func bounded(cfg *app.Config) { cfg.TestMoney = false }
 
-// TestTryNowIsLimited: nobody makes the service hammer a server, neither by the page nor by
-// the API; both count as checks of URLs.
+// TestTryNowIsLimited: neither the page nor the API lets anyone hammer a server; both count as URL
+// checks.
 func TestTryNowIsLimited(t *testing.T) {
 	h := start(t, bounded)
 	for range profile.MaxChecks - 1 {
@@ -168,7 +167,7 @@ func TestTryNowIsLimited(t *testing.T) {
 	}
 }
 
-// TestOverviewStates puts every state into words.
+// TestOverviewStates checks the texts of every state.
 func TestOverviewStates(t *testing.T) {
 	h := start(t)
 	var status atomic.Int64
@@ -186,8 +185,7 @@ func TestOverviewStates(t *testing.T) {
 	}
 }
 
-// TestOverviewFragment: what is sent again is a part of the page, with its charts, and not
-// the page.
+// TestOverviewFragment: the update is a part of the page, with its charts, and not the whole page.
 func TestOverviewFragment(t *testing.T) {
 	h := start(t)
 	cookie := h.as(viewer).Cookie()

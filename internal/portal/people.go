@@ -8,16 +8,16 @@ import (
 	"claviger/internal/partner"
 )
 
-// knownPeople is who acted, as far as a partner's people may know: the members of its team by
-// name, and nobody of the marketplace. Every page that says who had something done asks
-// it. The names of accounts, operators' among them, are read in this file only.
+// knownPeople names actors as far as a partner may know them: members of its team by name, and no
+// one of the marketplace. Every page that names an actor uses it. Only this file reads the names of
+// accounts, which include operators.
 type knownPeople struct {
-	members   map[int64]string // the names of members
+	members   map[int64]string // names of members
 	operators map[int64]bool   // the marketplace's own people
 }
 
-// peopleOf looks people up. What was sent is stored with the person only, not with whom
-// they acted for, so that their team tells it.
+// peopleOf looks people up. A sent event is stored with the person only, not with the partner they
+// acted for, so their team decides.
 func (h *Handler) peopleOf(ctx context.Context, v *Visit, ids []int64) (knownPeople, error) {
 	found := knownPeople{members: map[int64]string{}, operators: map[int64]bool{}}
 	if len(ids) == 0 {
@@ -42,7 +42,7 @@ func (h *Handler) peopleOf(ctx context.Context, v *Visit, ids []int64) (knownPeo
 	return found, nil
 }
 
-// who is who had something done.
+// who names the actor of an act.
 func (p knownPeople) who(by audit.Actor) string {
 	switch {
 	case by.Kind == audit.ByPartner:
@@ -55,16 +55,16 @@ func (p knownPeople) who(by audit.Actor) string {
 	return "Somebody who has left" // the team, the marketplace or both
 }
 
-// marketplace is what all of its people and programs are called.
+// marketplace is the name of all its people and programs.
 const marketplace = "The marketplace"
 
-// historyNames are the names that the sentences of a partner's history use: of those who
-// acted as its members, and of whom it was about.
+// historyNames returns the names in a partner's history: of actors as members, and of the people
+// acted on.
 func (h *Handler) historyNames(ctx context.Context, entries []audit.Entry) (map[int64]string, error) {
 	return h.Site.Accounts.Names(ctx, audit.People(entries))
 }
 
-// origin is who acted, as far as the partner may know.
+// origin names the actor, as far as the partner may know.
 func origin(e audit.Entry, names map[int64]string) string {
 	if e.Actor.SupportVisit != 0 {
 		return "The marketplace's support, in this portal"

@@ -15,7 +15,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/partner"
 	"claviger/internal/portal"
-	"claviger/internal/replay"
+	"claviger/internal/redelivery"
 )
 
 // call gives a user a name.
@@ -24,7 +24,7 @@ func (h *harness) call(u account.User, name string) {
 	h.Exec(`UPDATE users SET name = $2 WHERE id = $1`, u.ID, name)
 }
 
-// attempted writes an attempt of all that was sent by hand.
+// attempted records an attempt of every manual send.
 func (h *harness) attempted() {
 	h.Helper()
 	h.Exec(`INSERT INTO webhook_responses
@@ -32,8 +32,8 @@ func (h *harness) attempted() {
 		SELECT event_id, 'webhook-id: evt_1', 500, 'no', 3, 'https://tide.example/hook', $1, generation, generation, generation FROM manual_sends`, false)
 }
 
-// operatorsAct has operators do what partners see: by hand, by a recovery, in the console
-// and in a visit as support. It returns an event that each of them sent.
+// operatorsAct makes operators do things that partners see: a manual send, a redelivery, acts in the
+// console and in a support visit. It returns an event that each of them sent.
 func (h *harness) operatorsAct() (event int64) {
 	h.Helper()
 	olga, sue := h.operator(operator, account.RoleAdmin), h.operator(supporter, account.RoleAdmin)
@@ -44,10 +44,10 @@ func (h *harness) operatorsAct() (event int64) {
 	h.Must(err)
 	byOlga := audit.Actor{Kind: audit.ByUser, ID: olga.ID}
 	h.Must(h.Webhooks.Redeliver(h.Context(), byOlga, h.tide.ID, event))
-	j, err := h.Replays.Begin(h.Context(), byOlga, replay.Request{PartnerID: h.tide.ID, Rate: 1})
+	j, err := h.Redeliveries.Begin(h.Context(), byOlga, redelivery.Request{PartnerID: h.tide.ID, Rate: 1})
 	h.Must(err)
 	if j.Open() {
-		_, err = h.Replays.Cancel(h.Context(), byOlga, h.tide.ID, j.ID)
+		_, err = h.Redeliveries.Cancel(h.Context(), byOlga, h.tide.ID, j.ID)
 		h.Must(err)
 	}
 	h.enter(supporter, true)
@@ -63,7 +63,7 @@ func (h *harness) operatorsAct() (event int64) {
 	return event
 }
 
-// wantNoOperator checks that a text names nobody of the marketplace.
+// wantNoOperator checks that a text names no one of the marketplace.
 func wantNoOperator(t testing.TB, what, text string) {
 	t.Helper()
 	for _, name := range []string{"Olga", "Operator", "Sue Support", operator, supporter} {
@@ -73,12 +73,12 @@ func wantNoOperator(t testing.TB, what, text string) {
 	}
 }
 
-// TestOperatorsAreNotNamed: no page of the portal, no stream, no export and no answer of
-// the partner's API has the name or the address of an operator, whatever they did.
+// TestOperatorsAreNotNamed: no page of the portal, no stream, no export and no answer of the
+// partner's API has the name or address of an operator, for any act.
 func TestOperatorsAreNotNamed(t *testing.T) {
-	h := start(t, withoutFactors)
+	h := start(t)
 	event := h.operatorsAct()
-	jobs, err := h.Replays.List(t.Context(), h.tide.ID, 0, 9)
+	jobs, err := h.Redeliveries.List(t.Context(), h.tide.ID, 0, 9)
 	h.Must(err)
 	d, err := h.History.Delivery(t.Context(), h.tide.ID, event)
 	h.Must(err)
@@ -128,8 +128,8 @@ func TestOperatorsAreNotNamed(t *testing.T) {
 	}
 }
 
-// TestMembersAreNamed: who is in the team shows by name; who has left it, and was no
-// operator, does not.
+// TestMembersAreNamed: members of the team are shown by name; people who left it, and were no
+// operators, are not.
 func TestMembersAreNamed(t *testing.T) {
 	h := start(t)
 	h.sell(h.tide)
@@ -144,8 +144,8 @@ func TestMembersAreNamed(t *testing.T) {
 	wantsIn(h, h.as(viewer).Get(h.path("/deliveries/%d", event)), "Somebody who has left sent it by hand")
 }
 
-// TestNamesAreReadInOnePlace: the names of accounts are read where it is decided whom a
-// partner may know, and nowhere else in the portal.
+// TestNamesAreReadInOnePlace: only the file that decides which people a partner may know reads the
+// names of accounts.
 func TestNamesAreReadInOnePlace(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil || len(files) == 0 {

@@ -1,17 +1,15 @@
-// Package portal serves the pages where a partner's people set up their integration,
-// see what it does and mend it. It owns these pages and their texts; the domain
-// packages do the work.
+// Package portal serves the pages where a partner's people set up, watch and fix their integration.
+// It owns these pages and their texts; the domain packages do the work.
 //
-// Every page belongs to one partner and stands below /portal/{partner}. The table in
-// routes.go says which role each page needs at least; no handler runs before the
-// person's role was read from the database. What the console has, too (checking that,
-// navigation, streams, pages that ask before an act), is in package area; its part of
-// the isolation test is in areatest. To add a page:
+// Every page belongs to one partner and is below /portal/{partner}. The table in routes.go has the
+// least role of each page; no handler runs before the person's role is read from the database.
+// Package area has the parts that the console uses, too: this check, navigation, streams and pages
+// that ask before an act. Its areatest has the shared part of the isolation test. To add a page:
 //
 //  1. write its file, such as deliveries.go, and its template pages/deliveries.html;
 //  2. add its rows to Handler.Table;
-//  3. add what fills its placeholders and forms to the registry in
-//     isolation_registry_test.go: the isolation test covers each row by itself;
+//  3. add values for its placeholders and forms to the registry in
+//     isolation_registry_test.go: the isolation test covers each row separately;
 //  4. add it to the list of screenshots in internal/e2e/portal_pages_test.go.
 package portal
 
@@ -28,7 +26,7 @@ import (
 	"claviger/internal/outage"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
-	"claviger/internal/replay"
+	"claviger/internal/redelivery"
 	"claviger/internal/requestlog"
 	"claviger/internal/simulator"
 	"claviger/internal/stats"
@@ -38,31 +36,31 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// Handler serves the pages.
+// Handler serves the pages of the portal.
 type Handler struct {
-	Site     *visitor.Site // with pages made by NewPages
-	Partners *partner.Registry
-	Profiles *profile.Book
-	Checks   *profile.Runs
-	Licenses *license.Registry
-	Events   *event.Log
-	Webhooks *webhook.Outbox
-	History  history.Reader
-	Replays  *replay.Jobs
-	Live     *Live // made by NewLive
-	Audit    *audit.Log
-	Inviter  *partner.Inviter
-	TestMail *outage.TestMailer
-	Requests *requestlog.Log
-	Stats    *stats.Book
-	Exports  *export.Exporter
-	Policy   webhook.Policy // what becomes of an endpoint that fails
-	Streams  *ui.Streams    // open pages that follow what happens
-	Now      func() time.Time
+	Site         *visitor.Site // with pages made by NewPages
+	Partners     *partner.Store
+	Profiles     *profile.Store
+	Checks       *profile.Runs
+	Licenses     *license.Store
+	Events       *event.Log
+	Webhooks     *webhook.Outbox
+	History      history.Reader
+	Redeliveries *redelivery.Store
+	Live         *Live // made by NewLive
+	Audit        *audit.Log
+	Inviter      *partner.Inviter
+	TestMail     *outage.TestMailer
+	Requests     *requestlog.Log
+	Stats        *stats.Store
+	Exports      *export.Exporter
+	Policy       webhook.Policy // rules for failing endpoints
+	Streams      *ui.Streams    // open pages that are updated live
+	Now          func() time.Time
 
 	Simulator *simulator.Simulator
 
-	area *area.Area[Needs, *Visit] // made by Routes
+	area *area.Area // made by Routes
 }
 
 //go:embed all:pages
@@ -70,7 +68,7 @@ var files embed.FS
 
 var templates = sync.OnceValues(func() (*ui.Pages, error) { return area.ReadPages(files, setupFuncs) })
 
-// NewPages returns the pages, for a marketplace of that name at that URL.
+// NewPages returns the page templates for a marketplace with this name and URL.
 func NewPages(brand, publicURL string) (*ui.Pages, error) {
 	p, err := templates()
 	if err != nil {

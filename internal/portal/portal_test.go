@@ -13,9 +13,9 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// TestLanding: after signing in, everybody comes to where they belong.
+// TestLanding: after signing in, each person gets to their own pages.
 func TestLanding(t *testing.T) {
-	h := start(t, withoutFactors)
+	h := start(t)
 	both := h.member(h.tide, "both@tide.example", partner.Viewer)
 	_, err := h.Partners.AddMember(t.Context(), apptest.Tester, h.reef.ID, both.ID, partner.Viewer)
 	h.Must(err)
@@ -45,7 +45,7 @@ func TestLanding(t *testing.T) {
 	h.as("").Get("/console/").WantRedirect("/sign-in?next=%2Fconsole%2F")
 }
 
-// TestSwitch: who is several things can go to each from every page.
+// TestSwitch: people with several roles can switch from every page.
 func TestSwitch(t *testing.T) {
 	h := start(t)
 	for _, path := range []string{"/account", h.path("/setup")} {
@@ -59,7 +59,8 @@ func TestSwitch(t *testing.T) {
 	}
 }
 
-// TestChooser: one partner is opened at once, several are listed, none is nothing.
+// TestChooser: a single partner opens immediately, several are listed, without one there is no
+// page.
 func TestChooser(t *testing.T) {
 	h := start(t)
 	h.as(viewer).Get("/portal/").WantRedirect(h.path(""))
@@ -70,7 +71,7 @@ func TestChooser(t *testing.T) {
 	u := h.User(viewer)
 	_, err := h.Partners.AddMember(t.Context(), apptest.Tester, h.reef.ID, u.ID, partner.Admin)
 	h.Must(err)
-	page := h.as(viewer).Get("/portal/").Want(http.StatusOK, "Choose an application")
+	page := h.as(viewer).SignIn(viewer, password).Get("/portal/").Want(http.StatusOK, "Choose an application")
 	if links := page.Links("/portal/"); links[h.path("")] != "Tide Planner" || len(links) < 3 || !strings.Contains(page.Text(), "You are an admin.") {
 		t.Errorf("the chooser leads to %v: %s", links, page.Text())
 	}
@@ -79,7 +80,7 @@ func TestChooser(t *testing.T) {
 	}
 }
 
-// TestRoleIsReadPerRequest: another role, and none, holds for the next request.
+// TestRoleIsReadPerRequest: a changed or removed role takes effect with the next request.
 func TestRoleIsReadPerRequest(t *testing.T) {
 	h := start(t)
 	h.as(viewer).Get(h.path("/setup")).Want(http.StatusOK, "Set-up")
@@ -89,13 +90,13 @@ func TestRoleIsReadPerRequest(t *testing.T) {
 	}
 }
 
-// TestNavigation lists what exists and what the role may see, and marks the page.
+// TestNavigation lists the existing pages that the role may see, and marks the current one.
 func TestNavigation(t *testing.T) {
 	h := start(t)
 	for _, m := range roles {
 		links := h.as(m.email).Get(h.path("/setup")).Links(h.path("/"))
-		for _, rt := range (&portal.Handler{}).Table() {
-			if rt.Kind == portal.Page && links[h.path("%s", rt.Path)] != "" && !m.role.Covers(rt.Needs.Least) {
+		for _, rt := range table() {
+			if rt.Kind == portal.Page && links[h.path("%s", rt.Path)] != "" && !m.role.Covers(needsOf(rt).Least) {
 				t.Errorf("a %s is led to %s", m.role, rt.Path)
 			}
 		}
@@ -108,7 +109,7 @@ func TestNavigation(t *testing.T) {
 	}
 }
 
-// TestSignOutClearsTheCache: nobody goes back to the pages of who signed out.
+// TestSignOutClearsTheCache: after signing out, the pages cannot be reopened with the back button.
 func TestSignOutClearsTheCache(t *testing.T) {
 	h := start(t)
 	if got := h.as(viewer).Post("/sign-out"); got.Header.Get("Clear-Site-Data") != `"cache"` {
@@ -127,7 +128,7 @@ func TestFragmentOfAnExpiredSession(t *testing.T) {
 	}
 }
 
-// TestTimesSwitch: the switch is remembered and leads back.
+// TestTimesSwitch: the choice of time zone is remembered and leads back.
 func TestTimesSwitch(t *testing.T) {
 	h := start(t)
 	b := h.as(viewer)

@@ -18,7 +18,7 @@ const (
 	productPlanPath = productPath + "/plans/{tier}"
 )
 
-// productTable has the pages about what buyers read.
+// productTable returns the rows of the product page in the shop.
 func (h *Handler) productTable() []Route {
 	icon := row(Act, productIconPath, partner.Admin, h.changeIcon)
 	icon.Upload = true
@@ -35,7 +35,7 @@ func (h *Handler) product(w http.ResponseWriter, r *http.Request, v *Visit) erro
 	return h.showProduct(w, r, v, nil)
 }
 
-// showProduct shows what buyers read as it is, and after a refusal what is wrong.
+// showProduct shows the current product texts, and after a refusal the errors.
 func (h *Handler) showProduct(w http.ResponseWriter, r *http.Request, v *Visit, refused error) error {
 	product, err := h.Partners.Product(r.Context(), v.Partner.ID)
 	if err != nil {
@@ -46,7 +46,8 @@ func (h *Handler) showProduct(w http.ResponseWriter, r *http.Request, v *Visit, 
 		return err
 	}
 	pages := area.ProductPages{
-		URL: v.Path(productPath), Heading: "Product", May: v.Covers(partner.Admin), Call: h.call("The same by API", http.MethodPatch, "/v2/product"),
+		URL: v.Path(productPath), Heading: "Product", May: v.Covers(partner.Admin),
+		Call: h.call("The same by API", http.MethodPatch, "/v2/product"),
 		Plan: func(p partner.Plan) string {
 			if !h.has(productPlanPath, v) {
 				return ""
@@ -54,7 +55,8 @@ func (h *Handler) showProduct(w http.ResponseWriter, r *http.Request, v *Visit, 
 			return v.Path(productPath+"/plans/%d", p.Tier)
 		},
 	}
-	view, status := pages.View(product, plans), http.StatusOK
+	view := pages.View(product, plans)
+	status := http.StatusOK
 	if f := fault.Of(refused); f != nil {
 		status = wire.Status(f.Kind)
 		view.Refuse(r, refused)
@@ -62,7 +64,7 @@ func (h *Handler) showProduct(w http.ResponseWriter, r *http.Request, v *Visit, 
 	return h.render(w, r, v, area.PageProduct, ui.View{Title: "Product", Status: status, Data: view})
 }
 
-// changeProduct saves the texts, unless somebody changed them since they were shown.
+// changeProduct saves the texts, unless they have changed since they were shown.
 func (h *Handler) changeProduct(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -99,8 +101,8 @@ func (h *Handler) saveProduct(w http.ResponseWriter, r *http.Request, v *Visit, 
 	return h.done(w, r, v, productPath, "Saved. Buyers see it from now on.")
 }
 
-// planTextsView asks for what buyers read about a plan of the path. Its name and its price
-// are the marketplace's.
+// planTextsView builds the form for the texts of the path's plan. The marketplace sets its name and
+// price.
 func (h *Handler) planTextsView(r *http.Request, v *Visit) (confirmView, partner.Plan, error) {
 	plan, err := h.Partners.Plan(r.Context(), v.Partner.ID, int(id(r, "tier")))
 	if err != nil {
@@ -109,14 +111,16 @@ func (h *Handler) planTextsView(r *http.Request, v *Visit) (confirmView, partner
 	call := h.call("The same by API", http.MethodPatch, "/v2/plans/"+strconv.Itoa(plan.Tier))
 	call.JSON = `{"features":["Ten seats"],"recommended":true}`
 	return confirmView{
-		Heading: "What buyers read about “" + plan.DisplayName() + "”", Says: []string{"Its name and its price are set by the marketplace."},
-		Form:   ui.Form{Fields: area.PlanTextFields(plan)},
-		Action: v.Path(productPath+"/plans/%d", plan.Tier), Cancel: v.Path(productPath), Hidden: []ui.Param{seenPlanTexts(plan).Param()},
+		Heading: "What buyers read about “" + plan.DisplayName() + "”",
+		Says:    []string{"Its name and its price are set by the marketplace."},
+		Form:    ui.Form{Fields: area.PlanTextFields(plan)},
+		Action:  v.Path(productPath+"/plans/%d", plan.Tier), Cancel: v.Path(productPath),
+		Hidden: []ui.Param{seenPlanTexts(plan).Param()},
 		Button: ui.Button{Label: "Save", Busy: "Saving…"}, Call: &call,
 	}, plan, nil
 }
 
-// seenPlanTexts is what the page showed of a plan.
+// seenPlanTexts returns the state of a plan that the page showed.
 func seenPlanTexts(p partner.Plan) area.Seen {
 	return area.Seen{Version: p.UpdatedAt.Format(time.RFC3339Nano), Facts: area.PlanTextFacts(p)}
 }

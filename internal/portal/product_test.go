@@ -5,8 +5,10 @@ import (
 	"image"
 	"image/png"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"claviger/internal/apptest"
 	"claviger/internal/partner"
@@ -14,7 +16,7 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// picture is a PNG of that many pixels on a side.
+// picture returns a square PNG with sides of that many pixels.
 func picture(t *testing.T, side int) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -24,8 +26,8 @@ func picture(t *testing.T, side int) []byte {
 	return b.Bytes()
 }
 
-// TestProduct: an admin changes what buyers read, others see it, and a page that somebody
-// else has overtaken changes nothing.
+// TestProduct: an admin changes the product texts, others see them, and a stale form changes
+// nothing.
 func TestProduct(t *testing.T) {
 	h := start(t)
 	boss := h.as(admin)
@@ -90,7 +92,23 @@ func TestProductIcon(t *testing.T) {
 	}
 }
 
-// TestPlanTexts: an admin changes what buyers read about a plan, and not its price.
+// TestProductIconWaits: an upload that finds no slot in time is asked to retry.
+func TestProductIconWaits(t *testing.T) {
+	h := start(t)
+	slots := h.Partners.Pictures
+	slots.Patience = time.Nanosecond
+	key := strconv.FormatInt(h.tide.ID, 10)
+	h.Must(slots.Acquire(t.Context(), key, 1))
+	boss, at := h.as(admin), h.path("/product/icon")
+	page := boss.Upload(at, "icon", picture(t, 64))
+	if page.Status != http.StatusServiceUnavailable || !strings.Contains(page.Text(), "Send it again in a few seconds.") {
+		t.Errorf("while another one is read: %d\n%s", page.Status, page.Text())
+	}
+	slots.Release(key, 1)
+	boss.Follow(boss.Upload(at, "icon", picture(t, 64))).Want(http.StatusOK, "Product")
+}
+
+// TestPlanTexts: an admin changes the texts of a plan, but not its price.
 func TestPlanTexts(t *testing.T) {
 	h := start(t)
 	_, _, err := h.Partners.PutPlan(t.Context(), apptest.Tester, h.tide.ID, partner.Plan{Tier: 1, Name: "Solo", PriceCents: 900, Currency: "USD"})
@@ -106,7 +124,31 @@ func TestPlanTexts(t *testing.T) {
 	if strings.Join(plan.Features, "|") != "One seat|All tides" || !plan.Recommended || plan.Sort != 3 || plan.PriceCents != 900 || plan.Name != "Solo" {
 		t.Errorf("stored is %+v", plan)
 	}
+	h.limits(boss, at)
 	if late := boss.Press(ask, "Save", "features", "Mine"); late.Status != http.StatusConflict {
 		t.Errorf("on an old page: %d", late.Status)
+	}
+}
+
+// limits checks that each limit per buyer is saved and shown as typed. Empty means not set, which
+// differs from 0.
+func (h *harness) limits(boss *pagetest.Browser, at string) {
+	h.Helper()
+	for typed, want := range map[string]partner.BuyerLimit{"0": partner.BuyerLimitOf(0), "12": partner.BuyerLimitOf(12), "": {}} {
+		boss.Follow(boss.Press(boss.Get(at), "Save", "max_per_buyer", typed)).Want(http.StatusOK, "Product")
+		plan, err := h.Partners.Plan(h.Context(), h.tide.ID, 1)
+		h.Must(err)
+		if plan.MaxPerBuyer != want || plan.Sort != 3 {
+			h.Errorf("typed %q, stored %+v", typed, plan)
+		}
+		boss.Follow(boss.Press(boss.Get(at), "Save")) // keeps the shown values
+		if plan, err = h.Partners.Plan(h.Context(), h.tide.ID, 1); err != nil || plan.MaxPerBuyer != want {
+			h.Errorf("typed %q, saved again: %+v, %v", typed, plan, err)
+		}
+	}
+	for _, bad := range []string{"-1", "1001", "many"} {
+		if page := boss.Press(boss.Get(at), "Save", "max_per_buyer", bad); page.Status != http.StatusUnprocessableEntity || !strings.Contains(page.Text(), "Licenses per buyer must be") {
+			h.Errorf("the limit %q: %d\n%s", bad, page.Status, page.Text())
+		}
 	}
 }

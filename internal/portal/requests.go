@@ -17,10 +17,10 @@ import (
 
 const requestsPath = "/requests"
 
-// requestsPerPage is how many refused calls one page shows.
+// requestsPerPage is the number of rejected calls per page.
 const requestsPerPage = 50
 
-// requestsView is the page of refused calls.
+// requestsView is the page of rejected calls.
 type requestsView struct {
 	Form    ui.Form
 	Filters ui.Filters
@@ -34,11 +34,12 @@ type requestsView struct {
 // Empty reports whether there is nothing to list.
 func (v requestsView) Empty() bool { return v.Table.Len() == 0 }
 
-// requests shows which calls of the partner were refused, and why.
+// requests lists the partner's rejected calls with the reasons.
 func (h *Handler) requests(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	filter, form := requestFilter(r)
 	view := requestsView{Form: form, Filters: ui.Filters{
-		Label: "Filter refused calls", URL: v.Path(requestsPath), Fields: form.Fields, Active: r.URL.RawQuery != "", Fold: true,
+		Label: "Filter refused calls", URL: v.Path(requestsPath), Fields: form.Fields, Active: r.URL.RawQuery != "",
+		Fold: true,
 	}}
 	status := 0
 	if form.Failed() {
@@ -61,12 +62,15 @@ func (h *Handler) requests(w http.ResponseWriter, r *http.Request, v *Visit) err
 	if view.Stats, err = h.requestStats(r, v); err != nil {
 		return err
 	}
-	view.Curl = ui.Curl{What: "List these calls by API", URL: h.Site.Pages.PublicURL + "/v2/requests", Query: requestParams(r, filter)}
+	view.Curl = ui.Curl{
+		What: "List these calls by API", URL: h.Site.Pages.PublicURL + "/v2/requests",
+		Query: requestParams(r, filter),
+	}
 	view.Export = exportURL(r, v, export.Requests)
 	return h.render(w, r, v, "requests", ui.View{Title: "Requests", Status: status, Data: view})
 }
 
-// requestParams are the parameters of the API for the filters.
+// requestParams returns the API parameters of the filters.
 func requestParams(r *http.Request, f requestlog.Filter) []ui.Param {
 	return []ui.Param{
 		{Name: "status", Value: area.CleanQuery(r.URL.Query().Get("http_status"))},
@@ -79,12 +83,13 @@ func requestParams(r *http.Request, f requestlog.Filter) []ui.Param {
 	}
 }
 
-// requestFilter reads the filters of the query, and the form that shows them.
+// requestFilter reads the filters of the query and builds their form.
 func requestFilter(r *http.Request) (requestlog.Filter, ui.Form) {
 	q := r.URL.Query()
 	text := func(name string) string { return area.CleanQuery(q.Get(name)) }
 	f := requestlog.Filter{
-		Code: text("code"), Path: text("path"), RequestID: text("request_id"), License: text("license_key"), Limit: requestsPerPage,
+		Code: text("code"), Path: text("path"), RequestID: text("request_id"), License: text("license_key"),
+		Limit: requestsPerPage,
 	}
 	form := ui.Form{Fields: []ui.Field{
 		{Name: "http_status", Label: "Status", Value: text("http_status")},
@@ -97,7 +102,8 @@ func requestFilter(r *http.Request) (requestlog.Filter, ui.Form) {
 	}}
 	if s := text("http_status"); s != "" {
 		n, err := strconv.Atoi(s)
-		if f.Status = n; err != nil || n < 300 || n > 599 {
+		f.Status = n
+		if err != nil || n < 300 || n > 599 {
 			form.Refuse(fault.Field("http_status", "must be an HTTP status from 300 to 599."))
 		}
 	}
@@ -108,7 +114,7 @@ func requestFilter(r *http.Request) (requestlog.Filter, ui.Form) {
 		}
 		form.Fields[i].SetTime(r, *to)
 	}
-	f.After, _ = requestlog.ParsePosition(q.Get("after")) // what is none begins at the newest
+	f.After, _ = requestlog.ParsePosition(q.Get("after")) // an invalid position means the newest
 	return f, form
 }
 
@@ -116,7 +122,13 @@ func requestFilter(r *http.Request) (requestlog.Filter, ui.Form) {
 func requestsTable(v *Visit, entries []requestlog.Entry) ui.Table {
 	t := ui.Table{
 		ID: "calls", Caption: "Refused calls, newest first", Cards: true,
-		Columns: []ui.Column{{Label: "Time"}, {Label: "Answer"}, {Label: "What was wrong, and what to do", Wrap: true}, {Label: "Call", Wrap: true}, {Label: "License"}},
+		Columns: []ui.Column{
+			{Label: "Time"},
+			{Label: "Answer"},
+			{Label: "What was wrong, and what to do", Wrap: true},
+			{Label: "Call", Wrap: true},
+			{Label: "License"},
+		},
 	}
 	for _, e := range entries {
 		at := ui.Cell{At: e.At, Exact: true}
@@ -126,16 +138,21 @@ func requestsTable(v *Visit, entries []requestlog.Entry) ui.Table {
 		answer := ui.Cell{Text: strconv.Itoa(e.Status) + " " + e.Code, Code: true, Note: e.Cause}
 		license := ui.Cell{}
 		if e.License != "" {
-			license = ui.Cell{Text: "…" + e.License[len(e.License)-4:], Code: true, URL: v.Path("/licenses/%s", e.License)}
+			license = ui.Cell{
+				Text: "…" + e.License[len(e.License)-4:], Code: true, URL: v.Path("/licenses/%s", e.License),
+			}
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("call-%d", e.Seq), Cells: []ui.Cell{
-			at, answer, {Text: e.Message, Note: e.RequestID}, {Text: e.Method + " " + e.Path, Code: true, Note: sender(e)}, license,
+			at, answer,
+			{Text: e.Message, Note: e.RequestID},
+			{Text: e.Method + " " + e.Path, Code: true, Note: sender(e)},
+			license,
 		}})
 	}
 	return t
 }
 
-// timesSince says how many calls a group is, and since when.
+// timesSince describes the number of calls in a group, and its start.
 func timesSince(e requestlog.Entry) string {
 	if e.Count == 1 {
 		return "Once on this day"
@@ -143,7 +160,7 @@ func timesSince(e requestlog.Entry) string {
 	return plural.Of(e.Count, "time") + " since " + ui.ExactInSentence(e.FirstAt)
 }
 
-// sender says who sent what is not known to be the partner's.
+// sender describes the sender of a call that is not proven to be the partner's.
 func sender(e requestlog.Entry) string {
 	switch {
 	case e.Proven:
@@ -155,7 +172,7 @@ func sender(e requestlog.Entry) string {
 	}
 }
 
-// requestStats are how many calls there were in the last seven days.
+// requestStats counts the calls of the last seven days.
 func (h *Handler) requestStats(r *http.Request, v *Visit) ([]ui.Stat, error) {
 	sum, err := h.Requests.Sum(r.Context(), v.Partner.ID, h.Now().Add(-requestlog.Kept))
 	if err != nil {
@@ -165,9 +182,13 @@ func (h *Handler) requestStats(r *http.Request, v *Visit) ([]ui.Stat, error) {
 	if sum.Refused > 0 {
 		refused.Tone = "warn"
 	}
-	stats := []ui.Stat{{Label: "Answered in 7 days", Value: ui.Count(sum.Answered), Note: "They are counted, not listed."}, refused}
+	stats := []ui.Stat{
+		{Label: "Answered in 7 days", Value: ui.Count(sum.Answered), Note: "They are counted, not listed."}, refused,
+	}
 	if sum.Dropped > 0 {
-		stats = append(stats, ui.Stat{Label: "Not listed", Value: ui.Count(sum.Dropped), Note: "Too many came at once."})
+		stats = append(
+			stats, ui.Stat{Label: "Not listed", Value: ui.Count(sum.Dropped), Note: "Too many came at once."},
+		)
 	}
 	return stats, nil
 }

@@ -21,7 +21,7 @@ func init() {
 	}
 }
 
-// refuse puts a refused call of a partner into the log and returns its request id.
+// refuse logs a rejected call of a partner and returns its request id.
 func (h *harness) refuse(p partner.Partner, id string) string {
 	h.Helper()
 	h.Requests.Refused(requestlog.Call{
@@ -32,7 +32,7 @@ func (h *harness) refuse(p partner.Partner, id string) string {
 	return id
 }
 
-// TestRequestsPage shows why a call was refused, and finds it by every filter.
+// TestRequestsPage shows the reason of a rejected call, and finds it by every filter.
 func TestRequestsPage(t *testing.T) {
 	h := start(t)
 	page := h.as(viewer).Get(h.path("/requests"))
@@ -64,7 +64,7 @@ func TestRequestsPage(t *testing.T) {
 	wants(t, h.as(viewer).Get(h.path("/requests")+"?code=%00&path=%ff&after=x"), http.StatusOK, "req_mine")
 }
 
-// TestRequestsPages leads through more calls than a page has.
+// TestRequestsPages pages through more calls than fit on one page.
 func TestRequestsPages(t *testing.T) {
 	h := start(t)
 	for i := range 60 {
@@ -85,7 +85,7 @@ func TestRequestsPages(t *testing.T) {
 	}
 }
 
-// wants checks the status of a page and what its HTML has in it.
+// wants checks the status of a page and the texts in its HTML.
 func wants(t *testing.T, page *pagetest.Page, status int, texts ...string) {
 	t.Helper()
 	if page.Status != status {

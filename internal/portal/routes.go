@@ -11,26 +11,27 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
+	"claviger/internal/ui"
 	"claviger/internal/visitor"
 	"claviger/internal/wire"
 )
 
-// The kinds of rows.
+// Kinds of rows.
 const (
 	Page   = area.Page
 	Act    = area.Act
 	Stream = area.Stream
 )
 
-// Needs is what a row of the table needs.
+// Needs is the access that a row of the table needs.
 type Needs struct {
 	Least   partner.Role // of a member
-	Private bool         // secrets and the team: they do not exist for support
-	Acts    bool         // it changes or sends something, or asks for that: for support after a second step
-	Partner bool         // it changes the partner itself: by the operator API, too, only an admin may
+	Private bool         // secrets and the team: support gets 404
+	Acts    bool         // changes or sends something, or asks for that: for support after a second step
+	Partner bool         // changes the partner itself: admins only, as in the operator API
 }
 
-// asSupport is the least role that support must have.
+// asSupport returns the least role of the operator in a support visit.
 func (n Needs) asSupport() partner.Role {
 	if n.Partner {
 		return partner.Admin
@@ -38,93 +39,138 @@ func (n Needs) asSupport() partner.Role {
 	return n.Least
 }
 
-// Route is one row of the table.
-type Route = area.Route[Needs, *Visit]
+// Route is one row of the table. Its access is a Needs.
+type Route = area.Route
 
-// row makes a row of the table. What needs more than to see changes something; what
-// needs an admin of the team changes the partner.
+// needs returns the access of a row. Rows above viewer change something; rows for admins of the
+// team change the partner.
+func needs(kind area.Kind, least partner.Role) Needs {
+	return Needs{Least: least, Acts: kind == Act || least != partner.Viewer, Partner: least == partner.Admin}
+}
+
+// changes returns the rule of shared pages: viewers look, and the role changes something.
+func changes(least partner.Role) area.Rule {
+	return func(kind area.Kind, changes bool) any {
+		if !changes {
+			return needs(kind, partner.Viewer)
+		}
+		return needs(kind, least)
+	}
+}
+
+// row returns a row of the table.
 func row(kind area.Kind, path string, least partner.Role, serve Serve) Route {
-	return Route{Kind: kind, Path: path, Serve: serve, Needs: Needs{
-		Least: least, Acts: kind == Act || least != partner.Viewer, Partner: least == partner.Admin,
-	}}
+	return Route{
+		Kind: kind, Path: path, Needs: needs(kind, least),
+		Serve: func(w http.ResponseWriter, r *http.Request, v area.Visit) error {
+			return serve(w, r, v.(*Visit))
+		},
+	}
+}
+
+// of makes a function of the portal one of its area.
+func of[T any](read func(r *http.Request, v *Visit) (T, error)) func(*http.Request, area.Visit) (T, error) {
+	return func(r *http.Request, v area.Visit) (T, error) { return read(r, v.(*Visit)) }
+}
+
+// lives returns the rows of a page that is updated live.
+func lives(path string, find func(r *http.Request, v *Visit) (area.Shown, error)) []Route {
+	return area.Lives(path, changes(partner.Viewer), of(find))
+}
+
+// act returns the rows of an act with a page that asks.
+func act(path string, least partner.Role, read func(r *http.Request, v *Visit) (area.Action, error)) []Route {
+	return area.Actions(path, changes(least), of(read))
 }
 
 // private marks rows about secrets or the team.
 func private(rows ...Route) []Route {
 	for i := range rows {
-		rows[i].Needs.Private = true
+		n := rows[i].Needs.(Needs)
+		n.Private = true
+		rows[i].Needs = n
 	}
 	return rows
 }
 
 // ofPartner marks a row that changes the partner itself.
 func ofPartner(rt Route) Route {
-	rt.Needs.Partner = true
+	n := rt.Needs.(Needs)
+	n.Partner = true
+	rt.Needs = n
 	return rt
 }
 
-// Serve answers a request of a person who may make it. An error that it returns is
-// shown as an error page. Only visit.Partner is theirs: every id of the path, the query
-// or the form is looked up together with visit.Partner.ID.
+// Serve handles a request of a person with access. A returned error is shown as an error page. The
+// person may only use visit.Partner: look up every id of the path, query or form together with
+// visit.Partner.ID.
 type Serve = func(w http.ResponseWriter, r *http.Request, visit *Visit) error
 
 // Table returns every route of a partner's portal.
 func (h *Handler) Table() []Route {
-	return slices.Concat(h.integrationTable(), private(h.secretTable()...), h.exportTable(), h.contactTable(), h.productTable(), private(h.teamTable()...), h.settingTable())
+	return slices.Concat(
+		h.integrationTable(),
+		private(h.secretTable()...),
+		h.exportPages().Routes(changes(partner.Viewer)),
+		h.partnerPages().Contacts(),
+		h.productTable(),
+		private(h.teamTable()...),
+		h.settingTable(),
+	)
 }
 
-// integrationTable has the pages about the integration and what it does.
+// integrationTable returns the rows of the integration and its activity.
 func (h *Handler) integrationTable() []Route {
+	return slices.Concat(
+		[]Route{
+			row(Page, "", partner.Viewer, h.start),
+			ofPartner(row(Act, setupPath+"/redirect-url", partner.Developer, h.saveURL(profile.Redirect))),
+			ofPartner(row(Act, setupPath+"/webhook-url", partner.Developer, h.saveURL(profile.Webhook))),
+			row(Page, licensesPath, partner.Viewer, h.licenses),
+			row(Page, deliveriesPath, partner.Viewer, h.deliveries),
+			row(Stream, livePath, partner.Viewer, h.deliveriesLive),
+			row(Page, redeliverPath, partner.Viewer, h.redelivery),
+			row(Act, redeliverPath, partner.Developer, h.begin),
+			row(Page, auditPath, partner.Viewer, h.history),
+			row(Page, requestsPath, partner.Viewer, h.requests),
+			row(Act, tryPath, partner.Developer, h.try),
+			row(Page, simulatorPath, partner.Viewer, h.simulator),
+			row(Act, runsPath, partner.Developer, h.startRun),
+			row(Page, eventsPath, partner.Viewer, h.events),
+			row(Page, verifyPath, partner.Viewer, h.verify),
+			row(Act, verifyPath, partner.Viewer, h.findSignature),
+		},
+		lives(setupPath, h.setup),
+		lives(overviewPath, h.overview),
+		lives(licensePath, h.license),
+		lives(deliveryPath, h.delivery),
+		lives(attemptPath, h.delivery),
+		[]Route{
+			row(Page, sendPath, partner.Developer, h.askSend),
+			row(Act, sendPath, partner.Developer, h.send),
+			row(Act, jobPath+"/pause", partner.Developer, h.pauseJob),
+			row(Act, jobPath+"/resume", partner.Developer, h.resumeJob),
+			row(Page, jobPath+"/cancel", partner.Developer, h.askCancelJob),
+			row(Act, jobPath+"/cancel", partner.Developer, h.cancelJob),
+		},
+		lives(jobPath, h.job),
+		lives(runsPath+"/{run}", h.run),
+		h.eventTable(event.Purchase),
+		h.eventTable(event.Activate),
+		h.eventTable(event.Deactivate),
+	)
+}
+
+// eventTable returns the rows of a kind of event.
+func (h *Handler) eventTable(k event.Kind) []Route {
+	at := eventsPath + "/" + k.String()
 	return []Route{
-		row(Page, "", partner.Viewer, h.start),
-		row(Page, setupPath, partner.Viewer, h.shows(h.setup)),
-		row(Stream, setupPath+"/live", partner.Viewer, h.tells(h.setup)),
-		ofPartner(row(Act, setupPath+"/redirect-url", partner.Developer, h.saveURL(profile.Redirect))),
-		ofPartner(row(Act, setupPath+"/webhook-url", partner.Developer, h.saveURL(profile.Webhook))),
-
-		row(Page, licensesPath, partner.Viewer, h.licenses),
-		row(Page, licensePath, partner.Viewer, h.shows(h.license)),
-		row(Stream, licensePath+"/live", partner.Viewer, h.tells(h.license)),
-		row(Page, deliveriesPath, partner.Viewer, h.deliveries),
-		row(Stream, livePath, partner.Viewer, h.deliveriesLive),
-		row(Page, deliveryPath, partner.Viewer, h.shows(h.delivery)),
-		row(Stream, deliveryPath+"/live", partner.Viewer, h.tells(h.delivery)),
-		row(Page, attemptPath, partner.Viewer, h.shows(h.delivery)),
-		row(Stream, attemptPath+"/live", partner.Viewer, h.tells(h.delivery)),
-		row(Page, sendPath, partner.Developer, h.askSend),
-		row(Act, sendPath, partner.Developer, h.send),
-		row(Page, recoverPath, partner.Viewer, h.recovery),
-		row(Act, recoverPath, partner.Developer, h.begin),
-		row(Page, jobPath, partner.Viewer, h.shows(h.job)),
-		row(Stream, jobPath+"/live", partner.Viewer, h.tells(h.job)),
-		row(Act, jobPath+"/pause", partner.Developer, h.pauseJob),
-		row(Act, jobPath+"/resume", partner.Developer, h.resumeJob),
-		row(Page, jobPath+"/cancel", partner.Developer, h.askCancelJob),
-		row(Act, jobPath+"/cancel", partner.Developer, h.cancelJob),
-
-		row(Page, auditPath, partner.Viewer, h.history),
-		row(Page, requestsPath, partner.Viewer, h.requests),
-		row(Page, overviewPath, partner.Viewer, h.shows(h.overview)),
-		row(Stream, overviewPath+"/live", partner.Viewer, h.tells(h.overview)),
-		row(Act, tryPath, partner.Developer, h.try),
-
-		row(Page, simulatorPath, partner.Viewer, h.simulator),
-		row(Act, runsPath, partner.Developer, h.startRun),
-		row(Page, runsPath+"/{run}", partner.Viewer, h.shows(h.run)),
-		row(Stream, runsPath+"/{run}/live", partner.Viewer, h.tells(h.run)),
-		row(Page, eventsPath, partner.Viewer, h.events),
-		row(Page, eventsPath+"/purchase", partner.Viewer, h.eventKind(event.Purchase)),
-		row(Act, eventsPath+"/purchase/test", partner.Developer, h.sendEvent(event.Purchase)),
-		row(Page, eventsPath+"/activate", partner.Viewer, h.eventKind(event.Activate)),
-		row(Act, eventsPath+"/activate/test", partner.Developer, h.sendEvent(event.Activate)),
-		row(Page, eventsPath+"/deactivate", partner.Viewer, h.eventKind(event.Deactivate)),
-		row(Act, eventsPath+"/deactivate/test", partner.Developer, h.sendEvent(event.Deactivate)),
-		row(Page, verifyPath, partner.Viewer, h.verify),
-		row(Act, verifyPath, partner.Viewer, h.findSignature),
+		row(Page, at, partner.Viewer, h.eventKind(k)),
+		row(Act, at+"/test", partner.Developer, h.sendEvent(k)),
 	}
 }
 
-// secretTable has the pages about the partner's secrets.
+// secretTable returns the rows of the partner's secrets.
 func (h *Handler) secretTable() []Route {
 	return []Route{
 		row(Page, credentialsPath, partner.Viewer, h.credentials),
@@ -139,35 +185,21 @@ func (h *Handler) secretTable() []Route {
 	}
 }
 
-// contactTable has the pages about the people whom we write to.
-func (h *Handler) contactTable() []Route {
-	return []Route{
-		row(Page, contactsPath, partner.Viewer, h.contacts),
-		row(Act, contactsPath, partner.Admin, h.addContact),
-		row(Page, contactsPath+"/{contact}/test", partner.Admin, h.askTestMail),
-		row(Act, contactsPath+"/{contact}/test", partner.Admin, h.sendTestMail),
-		row(Page, contactsPath+"/{contact}/remove", partner.Admin, h.askRemoveContact),
-		row(Act, contactsPath+"/{contact}/remove", partner.Admin, h.removeContact),
-	}
-}
-
-// teamTable has the pages about the people who act for the partner.
+// teamTable returns the rows of the partner's team.
 func (h *Handler) teamTable() []Route {
-	return []Route{
-		row(Page, teamPath, partner.Viewer, h.team),
-		row(Act, teamPath+"/invite", partner.Admin, h.invite),
-		row(Page, teamPath+"/invitations/{invitation}/withdraw", partner.Admin, h.askWithdraw),
-		row(Act, teamPath+"/invitations/{invitation}/withdraw", partner.Admin, h.withdraw),
-		row(Page, teamPath+"/members/{member}/role", partner.Admin, h.askRole),
-		row(Act, teamPath+"/members/{member}/role", partner.Admin, h.changeRole),
-		row(Page, teamPath+"/members/{member}/remove", partner.Admin, h.askRemoveMember),
-		row(Act, teamPath+"/members/{member}/remove", partner.Admin, h.removeMember),
-		row(Page, teamPath+"/leave", partner.Viewer, h.askLeave),
-		row(Act, teamPath+"/leave", partner.Viewer, h.leave),
-	}
+	return slices.Concat(
+		[]Route{
+			row(Page, teamPath, partner.Viewer, h.team),
+			row(Act, teamPath+"/invite", partner.Admin, h.invite),
+		},
+		act(teamPath+"/invitations/{invitation}/withdraw", partner.Admin, h.withdraw),
+		act(teamPath+"/members/{member}/role", partner.Admin, h.changeRole),
+		act(teamPath+"/members/{member}/remove", partner.Admin, h.removeMember),
+		act(teamPath+"/leave", partner.Viewer, h.leave),
+	)
 }
 
-// settingTable has the settings.
+// settingTable returns the rows of settings.
 func (h *Handler) settingTable() []Route {
 	return []Route{
 		row(Page, settingsPath, partner.Viewer, h.settings),
@@ -175,7 +207,7 @@ func (h *Handler) settingTable() []Route {
 	}
 }
 
-// navigation lists the pages that the portal leads to, in this order.
+// navigation lists the pages of the portal, in order.
 var navigation = []area.Entry{
 	{Label: "Set-up", Path: setupPath},
 	{Label: "Overview", Path: "/overview"},
@@ -195,51 +227,50 @@ var navigation = []area.Entry{
 	{Label: "Audit", Path: "/audit"},
 }
 
-// Prefix is where the portal of a partner is.
+// Prefix is the path of a partner's portal.
 const Prefix = "/portal/{partner}"
 
 // Routes returns the routes for the mux: those of the table and the chooser.
 func (h *Handler) Routes() []wire.Route {
 	routes := []wire.Route{h.Site.Route(http.MethodGet, "/portal", visitor.SignedIn, h.choose)}
 	routes = append(routes, h.invitations().Routes()...)
-	table := h.Table()
-	for i, rt := range table {
-		table[i].Serve = h.acts(rt)
-	}
-	h.area = &area.Area[Needs, *Visit]{
-		Name: "portal", Prefix: Prefix, Now: h.Now, Site: h.Site, Streams: h.Streams, Rights: h.Live.rights, Table: table, Navigation: navigation,
-		Title: func(v *Visit) string { return v.Partner.Name }, Enter: h.visit, Banner: supportBanner,
+	h.area = &area.Area{
+		Name: "portal", Prefix: Prefix, Now: h.Now, Site: h.Site, Streams: h.Streams, Rights: h.Live.rights,
+		Table: h.Table(), Navigation: navigation,
+		Title: func(v area.Visit) string { return v.(*Visit).Partner.Name }, Enter: h.visit, Before: h.onlyLooks,
+		Banner: func(v area.Visit) *ui.Banner { return v.(*Visit).banner() },
 	}
 	return append(routes, h.area.Routes()...)
 }
 
-// visit finds out what the visitor may do for the partner of the path. Who may not see
-// the page learns nothing: an unknown partner, a partner of other people and a role
-// that does not suffice are answered alike.
-func (h *Handler) visit(ctx context.Context, r *http.Request, v *visitor.Visitor, needs Needs) (*Visit, error) {
+// visit reads the visitor's access to the partner of the path. An unknown partner, a foreign one
+// and an insufficient role get the same answer, so that it reveals nothing.
+func (h *Handler) visit(ctx context.Context, r *http.Request, c area.Admitted) (area.Visit, error) {
 	id, err := strconv.ParseInt(r.PathValue("partner"), 10, 64)
 	if err != nil {
 		return nil, NotFound()
 	}
-	visit := &Visit{Visit: area.Visit[Needs]{Visitor: v, Needs: needs}}
-	if v.User.Operator() {
+	visit := &Visit{Admitted: c}
+	if c.User.Operator() {
 		if found, err := h.asSupport(ctx, visit, id); found || err != nil {
 			return visit, err
 		}
 	}
-	access, err := h.Partners.Access(ctx, id, v.User.ID)
+	access, err := h.Partners.Access(ctx, id, c.User.ID)
 	switch {
 	case fault.Is(err, partner.CodeUnknownPartner):
 		return nil, NotFound()
 	case err != nil:
 		return nil, err
-	case !access.Role.Covers(needs.Least):
+	case !access.Role.Covers(c.Needs.(Needs).Least):
 		return nil, NotFound()
 	}
-	visit.Partner, visit.Role, visit.Serves = access.Partner, access.Role, true
+	visit.Partner = access.Partner
+	visit.Role = access.Role
+	visit.Serves = true
 	return visit, nil
 }
 
-// NotFound is the error of everything that does not exist for the person who requests
-// it: ids that nobody has, ids of other partners, and pages that need another role.
+// NotFound is the error for everything that does not exist for this person: unknown ids, ids of
+// other partners, and pages that need another role.
 func NotFound() error { return area.NotFound() }

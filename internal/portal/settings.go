@@ -20,13 +20,18 @@ func (h *Handler) settings(w http.ResponseWriter, r *http.Request, v *Visit) err
 	return h.showSettings(w, r, v, nil)
 }
 
-// showSettings shows the settings as they are, and after a refusal what is wrong.
+// showSettings shows the current settings, and after a refusal the errors.
 func (h *Handler) showSettings(w http.ResponseWriter, r *http.Request, v *Visit, refused error) error {
 	s, err := h.readSettings(r, v)
 	if err != nil {
 		return err
 	}
-	view := area.NewSettingsView(s, "your", func() ui.Curl { return h.call("The same by API", http.MethodPatch, "/v2/profile") }, false)
+	view := area.NewSettingsView(
+		s,
+		"your",
+		func() ui.Curl { return h.call("The same by API", http.MethodPatch, "/v2/profile") },
+		false,
+	)
 	view.May, view.URL = v.Covers(partner.Admin), v.Path(settingsPath)
 	if h.has(singleKeyPath, v) {
 		view.SingleKeyURL = v.Path(singleKeyPath)
@@ -36,11 +41,17 @@ func (h *Handler) showSettings(w http.ResponseWriter, r *http.Request, v *Visit,
 		status = wire.Status(f.Kind)
 		view.Refuse(r, refused)
 	}
-	return h.render(w, r, v, area.PageSettings, ui.View{Title: "Settings", Status: status, Problem: view.Problem, Data: view})
+	return h.render(
+		w,
+		r,
+		v,
+		area.PageSettings,
+		ui.View{Title: "Settings", Status: status, Problem: view.Problem, Data: view},
+	)
 }
 
-// readSettings reads the settings from the database, not from the visit: they are the
-// version that the page shows.
+// readSettings reads the settings from the database, not from the visit: they are the version that
+// the page shows.
 func (h *Handler) readSettings(r *http.Request, v *Visit) (profile.Settings, error) {
 	p, err := h.Partners.Get(r.Context(), v.Partner.ID)
 	if err != nil {
@@ -50,7 +61,7 @@ func (h *Handler) readSettings(r *http.Request, v *Visit) (profile.Settings, err
 	return profile.SettingsOf(p, f), err
 }
 
-// changeSetting saves the settings that the form has.
+// changeSetting saves the settings in the form.
 func (h *Handler) changeSetting(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -69,7 +80,7 @@ func (h *Handler) changeSetting(w http.ResponseWriter, r *http.Request, v *Visit
 	return h.done(w, r, v, settingsPath, "Saved. It holds from now on.")
 }
 
-// singleKeyView asks for the change between one key and two.
+// singleKeyView builds the page that switches between one key and two.
 func (h *Handler) singleKeyView(s profile.Settings, v *Visit) confirmView {
 	view := area.SingleKey(s, "your", overlapField("").Hint, overlaps)
 	view.Action, view.Cancel = v.Path(singleKeyPath), v.Path(settingsPath)
@@ -84,8 +95,8 @@ func (h *Handler) askSingleKey(w http.ResponseWriter, r *http.Request, v *Visit)
 	return h.confirm(w, r, v, http.StatusOK, h.singleKeyView(s, v))
 }
 
-// changeSingleKey replaces the secrets and answers with the new ones. A form that is sent
-// again finds the settings changed, and makes no others.
+// changeSingleKey replaces the secrets and shows the new ones. Sending the form again finds the
+// settings changed and creates no others.
 func (h *Handler) changeSingleKey(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -104,15 +115,23 @@ func (h *Handler) changeSingleKey(w http.ResponseWriter, r *http.Request, v *Vis
 	if fault.Is(err, profile.CodeSettingsChanged) {
 		return h.refuse(w, r, v, confirmView{
 			Heading: "Nothing was changed", Cancel: v.Path(settingsPath),
-			Says: []string{"If you reloaded the page: the new secrets were shown in the first answer and cannot be shown again. If you did not copy them, rotate them under Credentials."},
+			Says: []string{
+				"If you reloaded the page: the new secrets were shown in the first answer and cannot be shown " +
+					"again. If you did not copy them, rotate them under Credentials.",
+			},
 		}, err)
 	}
 	if err != nil {
 		return h.refuse(w, r, v, h.singleKeyView(s, v), err)
 	}
-	view := secretView{Heading: "Your new secrets", Back: v.Path(credentialsPath), Secrets: []ui.Key{{Label: "API key", Value: made.APIKey}}}
+	view := secretView{
+		Heading: "Your new secrets",
+		Back:    v.Path(credentialsPath),
+		Secrets: []ui.Key{{Label: "API key", Value: made.APIKey}},
+	}
 	if after.SingleKey {
-		view.Heading, view.Secrets[0].Label = "Your single key", "API key and webhook secret"
+		view.Heading = "Your single key"
+		view.Secrets[0].Label = "API key and webhook secret"
 	} else {
 		view.Secrets = append(view.Secrets, ui.Key{Label: "Webhook secret", Value: made.WebhookSecret})
 	}

@@ -13,8 +13,8 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// TestSettings: each is saved by its form, and a page that somebody else has overtaken
-// changes nothing and says what is different.
+// TestSettings: each form saves its setting; a stale form changes nothing and lists the
+// differences.
 func TestSettings(t *testing.T) {
 	h := start(t)
 	boss := h.as(admin)
@@ -56,8 +56,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestSingleKey: the change shows the new secrets once; sending the form again makes no
-// others.
+// TestSingleKey: the change shows the new secrets once; sending the form again creates no others.
 func TestSingleKey(t *testing.T) {
 	h := start(t)
 	boss := h.as(admin)
@@ -79,8 +78,7 @@ func TestSingleKey(t *testing.T) {
 	}
 }
 
-// TestContacts: they are added, tested and removed by an admin, and audited with the
-// person.
+// TestContacts: an admin adds, tests and removes contacts, and the audit names the person.
 func TestContacts(t *testing.T) {
 	h := start(t)
 	boss := h.as(admin)
@@ -110,8 +108,8 @@ func TestContacts(t *testing.T) {
 	}
 }
 
-// TestAudit: the marketplace's people and programs are told by one name, and neither
-// what they typed nor a buyer is shown; pages go on where the last one ended.
+// TestAudit: the marketplace's people and programs share one name, and neither their notes nor a
+// buyer is shown; each page continues where the last one ended.
 func TestAudit(t *testing.T) {
 	h := start(t)
 	boss := h.User("boss@market.example")

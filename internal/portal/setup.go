@@ -20,11 +20,11 @@ type setupStep struct {
 	ID    string // of its section
 	Title string
 	Done  bool
-	At    time.Time // since when it is done; zero if nobody knows
-	Now   string    // what it waits for, in words
+	At    time.Time // when it was done; zero if unknown
+	Now   string    // the missing step
 }
 
-// setupView is the page that leads through the integration.
+// setupView is the page that guides through the integration.
 type setupView struct {
 	Steps    []setupStep
 	Done     int
@@ -35,14 +35,14 @@ type setupView struct {
 	Webhook  area.URLCheck
 
 	ClientID string
-	Try      string // the address that begins a sign-in; "" without a redirect URL
+	Try      string // URL that starts a sign-in; "" without a redirect URL
 	Keys     []partner.Credential
-	KeysURL  string // the page of credentials; "" if there is none for this person
+	KeysURL  string // the page of credentials; "" without access
 	Samples  setupSamples
 	Calls    setupCalls
 }
 
-// setupCalls are the calls of the API that do the same.
+// setupCalls are the equivalent API calls.
 type setupCalls struct{ Save, Read, Licenses ui.Curl }
 
 // Step returns a step of the checklist.
@@ -55,7 +55,7 @@ func (v setupView) Step(id string) setupStep {
 	return setupStep{}
 }
 
-// last is the later of the two checks.
+// last returns the later of the two checks.
 func (v setupView) last() area.URLCheck {
 	if v.Redirect.Since(v.Webhook) {
 		return v.Redirect
@@ -63,7 +63,7 @@ func (v setupView) last() area.URLCheck {
 	return v.Webhook
 }
 
-// setup shows how far the integration is.
+// setup shows the progress of the integration.
 func (h *Handler) setup(_ *http.Request, v *Visit) (area.Shown, error) {
 	return area.Shown{
 		Versions: h.Live.setup, Topic: v.Partner.ID, Page: "setup",
@@ -72,14 +72,14 @@ func (h *Handler) setup(_ *http.Request, v *Visit) (area.Shown, error) {
 			page := ui.View{Title: "Set-up", Fragment: "setup-now", Data: view}
 			if view.Redirect.Running || view.Webhook.Running {
 				page.Refresh = 2
-				return page, "", err // the end is said
+				return page, "", err // only the end of a check is announced
 			}
 			return page, view.last().Says(), err
 		},
 	}, nil
 }
 
-// saveURL begins the check of a URL. The page shows how it goes.
+// saveURL starts the check of a URL. The page shows its progress.
 func (h *Handler) saveURL(field profile.Field) Serve {
 	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
 		if err := ui.ReadForm(r); err != nil {
@@ -87,8 +87,7 @@ func (h *Handler) saveURL(field profile.Field) Serve {
 		}
 		typed := ui.FormText(r, string(field))
 		err := h.Checks.Start(r.Context(), v.Actor(), v.Partner.ID, field, typed, func(ctx context.Context) error {
-			_, err := h.visit(ctx, r, v.Visitor, v.Needs)
-			return err
+			return h.area.Recheck(ctx, r, v)
 		})
 		if fault.Of(err) != nil {
 			view, viewErr := h.setupView(r.Context(), v)
@@ -96,7 +95,9 @@ func (h *Handler) saveURL(field profile.Field) Serve {
 				return viewErr
 			}
 			area.RefuseURL(&view.Form, field, typed, err)
-			return h.render(w, r, v, "setup", ui.View{Title: "Set-up", Status: http.StatusUnprocessableEntity, Data: view})
+			return h.render(
+				w, r, v, "setup", ui.View{Title: "Set-up", Status: http.StatusUnprocessableEntity, Data: view},
+			)
 		}
 		if err != nil {
 			return err
@@ -109,7 +110,7 @@ func (h *Handler) saveURL(field profile.Field) Serve {
 	}
 }
 
-// setupView reads how far the integration is.
+// setupView reads the progress of the integration.
 func (h *Handler) setupView(ctx context.Context, v *Visit) (setupView, error) {
 	p, err := h.Profiles.Read(ctx, h.Profiles.DB, v.Partner.ID)
 	if err != nil {
@@ -132,8 +133,10 @@ func (h *Handler) setupView(ctx context.Context, v *Visit) (setupView, error) {
 		return setupView{}, err
 	}
 	view := setupView{
-		Steps: setupSteps(p, keys, signedIn, endpoint.LastSuccessAt), May: v.May(ofPartner(row(Act, "", partner.Developer, nil)).Needs), Keys: keys,
-		Base: v.Path(setupPath), ClientID: v.Partner.ClientID, Redirect: area.NewURLCheck(runs, profile.Redirect), Webhook: area.NewURLCheck(runs, profile.Webhook),
+		Steps: setupSteps(p, keys, signedIn, endpoint.LastSuccessAt),
+		May:   v.Meets(ofPartner(row(Act, "", partner.Developer, nil)).Needs), Keys: keys,
+		Base: v.Path(setupPath), ClientID: v.Partner.ClientID, Redirect: area.NewURLCheck(runs, profile.Redirect),
+		Webhook: area.NewURLCheck(runs, profile.Webhook),
 		Samples: h.setupSamples(v.Partner, p), Try: h.authorizeURL(v.Partner, p),
 		Calls: h.setupCalls(p),
 	}
@@ -152,7 +155,7 @@ func (h *Handler) setupView(ctx context.Context, v *Visit) (setupView, error) {
 	return view, nil
 }
 
-// setupCalls are the calls that save and read URLs, and the first call of a new key.
+// setupCalls returns the calls that save and read URLs, and the first call of a new key.
 func (h *Handler) setupCalls(p profile.Profile) setupCalls {
 	save := h.call("Save the URLs by API", http.MethodPut, "/v2/profile")
 	save.Form = []ui.Param{
@@ -165,7 +168,7 @@ func (h *Handler) setupCalls(p profile.Profile) setupCalls {
 	}
 }
 
-// setupSteps is the checklist.
+// setupSteps returns the checklist.
 func setupSteps(p profile.Profile, keys []partner.Credential, signedIn, delivered time.Time) []setupStep {
 	var used time.Time
 	for _, k := range keys {
@@ -174,16 +177,34 @@ func setupSteps(p profile.Profile, keys []partner.Credential, signedIn, delivere
 		}
 	}
 	return []setupStep{
-		{ID: "redirect-url", Title: "Redirect URL", Done: !p.RedirectValidAt.IsZero(), At: p.RedirectValidAt, Now: unchecked(p.RedirectURL)},
-		{ID: "webhook-url", Title: "Webhook URL", Done: p.WebhookURL != "" && !p.WebhookValidAt.IsZero(), At: p.WebhookValidAt, Now: unchecked(p.WebhookURL)},
-		{ID: "credentials", Title: "Credentials", Done: !used.IsZero(), At: used, Now: "No call with your API key has come yet."},
-		{ID: "test-event", Title: "First test event taken", Done: p.WebhookURL != "" && !p.WebhookValidAt.IsZero(), At: p.WebhookValidAt, Now: "Saving the webhook URL sends test events."},
-		{ID: "sign-in", Title: "First sign-in exchanged", Done: !signedIn.IsZero(), At: signedIn, Now: "No code was exchanged yet."},
-		{ID: "delivery", Title: "First real delivery", Done: !delivered.IsZero(), At: delivered, Now: "No real event was delivered yet."},
+		{
+			ID: "redirect-url", Title: "Redirect URL", Done: !p.RedirectValidAt.IsZero(), At: p.RedirectValidAt,
+			Now: unchecked(p.RedirectURL),
+		},
+		{
+			ID: "webhook-url", Title: "Webhook URL", Done: p.WebhookURL != "" && !p.WebhookValidAt.IsZero(),
+			At: p.WebhookValidAt, Now: unchecked(p.WebhookURL),
+		},
+		{
+			ID: "credentials", Title: "Credentials", Done: !used.IsZero(), At: used,
+			Now: "No call with your API key has come yet.",
+		},
+		{
+			ID: "test-event", Title: "First test event taken", Done: p.WebhookURL != "" && !p.WebhookValidAt.IsZero(),
+			At: p.WebhookValidAt, Now: "Saving the webhook URL sends test events.",
+		},
+		{
+			ID: "sign-in", Title: "First sign-in exchanged", Done: !signedIn.IsZero(), At: signedIn,
+			Now: "No code was exchanged yet.",
+		},
+		{
+			ID: "delivery", Title: "First real delivery", Done: !delivered.IsZero(), At: delivered,
+			Now: "No real event was delivered yet.",
+		},
 	}
 }
 
-// unchecked says what a URL that is not validated waits for.
+// unchecked describes the next step for a URL that is not validated.
 func unchecked(url string) string {
 	if url == "" {
 		return "Not saved yet."
@@ -191,11 +212,14 @@ func unchecked(url string) string {
 	return "Saved, but not checked yet: save it again to check it."
 }
 
-// authorizeURL is the address that begins a sign-in from the partner's side.
+// authorizeURL returns the URL that starts a sign-in from the partner's side.
 func (h *Handler) authorizeURL(p partner.Partner, f profile.Profile) string {
 	if f.RedirectURL == "" {
 		return ""
 	}
-	q := url.Values{"response_type": {"code"}, "client_id": {p.ClientID}, "scope": {"openid read_license"}, "redirect_uri": {f.RedirectURL}}
+	q := url.Values{
+		"response_type": {"code"}, "client_id": {p.ClientID}, "scope": {"openid read_license"},
+		"redirect_uri": {f.RedirectURL},
+	}
 	return h.Site.Pages.PublicURL + "/openid/authorize?" + q.Encode()
 }

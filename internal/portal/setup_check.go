@@ -17,8 +17,7 @@ type setupSamples struct {
 	Exchanges []ui.Code // of a code for tokens
 }
 
-// languages are the languages of samples: how the guides mark them and what people call
-// them.
+// languages are the languages of samples: the mark in the guides, and the name.
 var languages = []struct{ mark, label string }{{"go", "Go"}, {"js", "Node"}, {"python", "Python"}, {"php", "PHP"}}
 
 // setupSamples returns the samples of the guides with the partner's own names and ids.
@@ -31,13 +30,21 @@ func (h *Handler) setupSamples(p partner.Partner, f profile.Profile) setupSample
 	)
 	var s setupSamples
 	for _, l := range languages {
-		s.Handlers = append(s.Handlers, ui.Code{Label: l.label, Text: own.Replace(strings.Join(docs.Blocks(docs.Webhooks, l.mark), "\n\n"))})
-		s.Exchanges = append(s.Exchanges, ui.Code{Label: l.label, Text: own.Replace(strings.Join(docs.Blocks(docs.Connect, l.mark), "\n\n"))})
+		s.Handlers = append(
+			s.Handlers,
+			ui.Code{Label: l.label, Text: own.Replace(strings.Join(docs.Blocks(docs.Webhooks, l.mark), "\n\n"))},
+		)
+		s.Exchanges = append(
+			s.Exchanges,
+			ui.Code{Label: l.label, Text: own.Replace(strings.Join(docs.Blocks(docs.Connect, l.mark), "\n\n"))},
+		)
 	}
 	s.Exchanges = append([]ui.Code{{Label: "curl", Text: strings.Join([]string{
 		"curl " + ui.ShellQuote(h.Site.Pages.PublicURL+"/openid/token/"),
 		"-d grant_type=authorization_code", `-d "code=$CODE"`,
-		"--data-urlencode " + ui.ShellQuote("redirect_uri="+orDefault(f.RedirectURL, "https://app.example.com/callback")),
+		"--data-urlencode " + ui.ShellQuote(
+			"redirect_uri="+orDefault(f.RedirectURL, "https://app.example.com/callback"),
+		),
 		"-d " + ui.ShellQuote("client_id="+p.ClientID), `-d "client_secret=$CLIENT_SECRET"`,
 	}, " \\\n  ")}}, s.Exchanges...)
 	return s
@@ -51,10 +58,13 @@ func orDefault(s, otherwise string) string {
 	return s
 }
 
-// setupFuncs make the arguments of the templates of the page.
+// setupFuncs build the arguments of the page's templates.
 var setupFuncs = template.FuncMap{
 	"setupForm": func(v setupView, field string) (area.URLForm, error) {
 		f, err := v.Form.Field(field)
-		return area.URLForm{Field: f, Action: v.Base + "/" + area.SectionOf(profile.Field(field)), May: v.May, Instead: "A developer or an admin of your team can save it."}, err
+		return area.URLForm{
+			Field: f, Action: v.Base + "/" + area.SectionOf(profile.Field(field)), May: v.May,
+			Instead: "A developer or an admin of your team can save it.",
+		}, err
 	},
 }

@@ -10,15 +10,15 @@ import (
 	"claviger/internal/profile"
 )
 
-// TestSetUpInterrupted: a check whose node stops is not running for ever, whether the
-// node could say so or not, and the URL is not saved.
+// TestSetUpInterrupted: a check does not run forever after its node stops, whether the node could
+// record that or not, and the URL is not saved.
 func TestSetUpInterrupted(t *testing.T) {
 	clock := &apptest.Clock{}
 	h := start(t, clock.Set)
 	app := h.server(h.tide)
 	app.hold = make(chan struct{})
 	defer close(app.hold)
-	runs := &profile.Runs{Book: h.Profiles}
+	runs := &profile.Runs{Store: h.Profiles}
 	may := func(context.Context) error { return nil }
 	h.Must(runs.Start(t.Context(), apptest.Tester, h.tide.ID, profile.Webhook, app.url, may))
 	<-app.seen

@@ -17,10 +17,10 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// application is a partner's server: it answers webhooks that verify, and its callback.
+// application is a partner's server: it answers valid webhooks, and its callback.
 type application struct {
 	url  string
-	hold chan struct{} // nil: it answers at once
+	hold chan struct{} // nil: it answers immediately
 	seen chan struct{} // receives with each post
 }
 
@@ -68,8 +68,8 @@ func (h *harness) settled(b *pagetest.Browser) *pagetest.Page {
 	}
 }
 
-// TestSetUpSavesURLs: a URL that passes is saved with the person in the audit, one that
-// fails is not, and the transcript shows what was signed and answered.
+// TestSetUpSavesURLs: a URL that passes is saved with the person in the audit, one that fails is
+// not, and the transcript shows the signed texts and the answers.
 func TestSetUpSavesURLs(t *testing.T) {
 	h := start(t)
 	app, b := h.server(h.tide), h.as(developer)
@@ -107,8 +107,8 @@ func TestSetUpSavesURLs(t *testing.T) {
 	}
 }
 
-// TestSetUpWhileItRuns: the page shows the step that waits, on any node; a second check
-// is refused; its stream sends what is new, and says when the check ended.
+// TestSetUpWhileItRuns: the page shows the waiting step, on any node; a second check is refused;
+// the stream sends the news and announces the end of the check.
 func TestSetUpWhileItRuns(t *testing.T) {
 	h := start(t)
 	app, b := h.server(h.tide), h.as(developer)
@@ -135,7 +135,7 @@ func TestSetUpWhileItRuns(t *testing.T) {
 	}
 }
 
-// TestSetUpRoleIsAskedAgain: who lost the role while the check went on saves nothing.
+// TestSetUpRoleIsAskedAgain: a person who loses the role during the check saves nothing.
 func TestSetUpRoleIsAskedAgain(t *testing.T) {
 	h := start(t)
 	app, b := h.server(h.tide), h.as(developer)
@@ -152,7 +152,7 @@ func TestSetUpRoleIsAskedAgain(t *testing.T) {
 	}
 }
 
-// TestSetUpSteps: each step is done when it happened.
+// TestSetUpSteps: each step is marked as done once it has happened.
 func TestSetUpSteps(t *testing.T) {
 	h := start(t)
 	app, b := h.server(h.tide), h.as(developer)

@@ -8,6 +8,7 @@ import (
 
 	"claviger/internal/area"
 	"claviger/internal/audit"
+	"claviger/internal/diagnose"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
@@ -26,9 +27,9 @@ const (
 type simulatorView struct {
 	Form      ui.Form
 	May       bool
-	URL       string // the saved webhook URL; "" if there is none
+	URL       string // the saved webhook URL, or ""
 	SetupURL  string
-	Action    string // where a run is started
+	Action    string // URL that starts a run
 	All       badge
 	Scenarios []scenarioView
 	Runs      ui.Table
@@ -37,18 +38,18 @@ type simulatorView struct {
 	Curl      ui.Curl
 }
 
-// scenarioView is a scenario with the last verdict on it.
+// scenarioView is a scenario with its last verdict.
 type scenarioView struct {
 	Name, Title, About string
 	Steps              int
 	Last               badge
 }
 
-// badge is a dated verdict; the zero value: there is none.
+// badge is a dated verdict; the zero value means none.
 type badge struct {
-	Verdict scenario.Verdict
+	Verdict diagnose.Verdict
 	At      time.Time
-	URL     string // of the run, if it is kept
+	URL     string // of the run, if it still exists
 }
 
 func (h *Handler) simulator(w http.ResponseWriter, r *http.Request, v *Visit) error {
@@ -85,9 +86,11 @@ func (h *Handler) showSimulator(w http.ResponseWriter, r *http.Request, v *Visit
 		return b
 	}
 	view := simulatorView{
-		Form: form, May: v.Covers(partner.Developer), URL: prof.WebhookURL, SetupURL: v.Path(setupPath), Action: v.Path(runsPath),
-		All: badgeOf(simulator.All), Runs: runsTable(v, runs, known), Max: profile.MaxChecks, Window: span(profile.CheckWindow),
-		Curl: h.call("Run every scenario by API", http.MethodPost, "/v2/scenarios/all/runs"),
+		Form: form, May: v.Covers(partner.Developer), URL: prof.WebhookURL, SetupURL: v.Path(setupPath),
+		Action: v.Path(runsPath),
+		All:    badgeOf(simulator.All), Runs: runsTable(v, runs, known), Max: profile.MaxChecks,
+		Window: span(profile.CheckWindow),
+		Curl:   h.call("Run every scenario by API", http.MethodPost, "/v2/scenarios/all/runs"),
 	}
 	for _, s := range scenario.All() {
 		view.Scenarios = append(view.Scenarios, scenarioView{s.Name, s.Title, s.About, s.Steps(), badgeOf(s.Name)})
@@ -95,7 +98,7 @@ func (h *Handler) showSimulator(w http.ResponseWriter, r *http.Request, v *Visit
 	return h.render(w, r, v, "simulator", ui.View{Title: "Simulator", Status: status, Data: view})
 }
 
-// runsTable lists runs, the newest first.
+// runsTable lists runs, newest first.
 func runsTable(v *Visit, runs []simulator.Run, known knownPeople) ui.Table {
 	t := ui.Table{ID: "runs", Caption: fmt.Sprintf("Newest runs; %d are kept", simulator.MaxRuns), Columns: []ui.Column{
 		{Label: "Scenario"}, {Label: "Verdict"}, {Label: "Steps", Number: true}, {Label: "Started"}, {Label: "By"},
@@ -112,7 +115,7 @@ func runsTable(v *Visit, runs []simulator.Run, known knownPeople) ui.Table {
 	return t
 }
 
-// runTitle is what a run is called.
+// runTitle returns the title of a run.
 func runTitle(run simulator.Run) string {
 	if s, ok := scenario.ByName(run.Scenario); ok {
 		return s.Title
@@ -123,7 +126,7 @@ func runTitle(run simulator.Run) string {
 	return "Every scenario"
 }
 
-// runStatus is the verdict of a run that ended, and else how it stands.
+// runStatus returns the verdict of an ended run, otherwise its state.
 func runStatus(run simulator.Run) string {
 	if run.State == simulator.Ended {
 		return string(run.Verdict)
@@ -131,7 +134,7 @@ func runStatus(run simulator.Run) string {
 	return string(run.State)
 }
 
-// runPeople are those who started runs.
+// runPeople looks up the people who started runs.
 func (h *Handler) runPeople(r *http.Request, v *Visit, runs []simulator.Run) (knownPeople, error) {
 	var ids []int64
 	for _, run := range runs {
@@ -142,7 +145,7 @@ func (h *Handler) runPeople(r *http.Request, v *Visit, runs []simulator.Run) (kn
 	return h.peopleOf(r.Context(), v, ids)
 }
 
-// runBy says who started a run: members are not named here.
+// runBy describes the starter of a run without naming members.
 func runBy(v *Visit, run simulator.Run, known knownPeople) string {
 	switch {
 	case run.By.Kind == audit.ByPartner:
@@ -155,7 +158,7 @@ func runBy(v *Visit, run simulator.Run, known knownPeople) string {
 	return known.who(run.By)
 }
 
-// startRun starts a scenario, or all of them, and leads to the run.
+// startRun starts a scenario, or all of them, and redirects to the run.
 func (h *Handler) startRun(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -172,8 +175,8 @@ func (h *Handler) startRun(w http.ResponseWriter, r *http.Request, v *Visit) err
 	return nil
 }
 
-// refuseRun writes into a form why a run was refused, and returns the status of the
-// answer; 0 if the person cannot act on it.
+// refuseRun writes the reason of a refusal into a form and returns the status; 0 if the person
+// cannot act on it.
 func refuseRun(w http.ResponseWriter, form *ui.Form, err error) int {
 	f := fault.Of(err)
 	if f == nil || !form.Refuse(err) {
@@ -199,14 +202,14 @@ type runView struct {
 
 // stepView is a step of a run.
 type stepView struct {
-	scenario.Result
+	diagnose.Result
 	Number int
 	First  string // the title of its scenario, if it begins one of several
 	Took   string
 	Texts  []ui.Code
 }
 
-// run shows a run, whose steps appear as they end.
+// run shows a run. Its steps appear as they end.
 func (h *Handler) run(r *http.Request, v *Visit) (area.Shown, error) {
 	run, err := h.Simulator.Get(r.Context(), v.Partner.ID, id(r, "run"))
 	if err != nil {
@@ -220,8 +223,10 @@ func (h *Handler) run(r *http.Request, v *Visit) (area.Shown, error) {
 				return ui.View{}, "", missing(err)
 			}
 			view := runView{
-				Run: run, Title: runTitle(run), Status: runStatus(run), Running: run.State == simulator.Running, Next: len(run.Results) + 1,
-				Back: v.Path(simulatorPath), Curl: h.call("Read this run by API", http.MethodGet, fmt.Sprintf("/v2/scenario-runs/%d", run.ID)),
+				Run: run, Title: runTitle(run), Status: runStatus(run), Running: run.State == simulator.Running,
+				Next: len(run.Results) + 1,
+				Back: v.Path(simulatorPath),
+				Curl: h.call("Read this run by API", http.MethodGet, fmt.Sprintf("/v2/scenario-runs/%d", run.ID)),
 			}
 			for i, result := range run.Results {
 				view.Steps = append(view.Steps, stepOf(run, i, result))
@@ -229,15 +234,15 @@ func (h *Handler) run(r *http.Request, v *Visit) (area.Shown, error) {
 			page := ui.View{Title: view.Title, Fragment: "run-now", Data: view}
 			if view.Running {
 				page.Refresh = 2
-				return page, "", nil // the end is said
+				return page, "", nil // only the end of a run is announced
 			}
 			return page, "The run is over: " + view.Status + ".", nil
 		},
 	}, nil
 }
 
-// stepOf shows a step.
-func stepOf(run simulator.Run, i int, result scenario.Result) stepView {
+// stepOf converts a step.
+func stepOf(run simulator.Run, i int, result diagnose.Result) stepView {
 	s := stepView{Result: result, Number: i + 1}
 	if result.Took > 0 {
 		s.Took = result.Took.Round(time.Millisecond).String()

@@ -14,12 +14,13 @@ import (
 
 	"claviger/internal/apptest"
 	"claviger/internal/courier"
+	"claviger/internal/diagnose/verify"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/visitor/pagetest"
 )
 
-// listen gives Tide a server that answers as answer says, 200 if it is nil.
+// listen gives Tide a server with this handler; nil answers 200.
 func (h *harness) listen(answer func(w http.ResponseWriter, r *http.Request, body string)) string {
 	h.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -75,8 +76,7 @@ func TestSimulatorPage(t *testing.T) {
 	}
 }
 
-// TestRunPageFollows: while it runs, the page is sent the steps as they end, and then the
-// verdict.
+// TestRunPageFollows: during a run, the page gets the steps as they end, and then the verdict.
 func TestRunPageFollows(t *testing.T) {
 	h := start(t)
 	came, free := make(chan struct{}, 10), make(chan struct{}, 10)
@@ -103,7 +103,7 @@ func TestRunPageFollows(t *testing.T) {
 	h.Simulator.Wait()
 }
 
-// TestEventPage: what it shows, and that an event of one's own is sent as a test.
+// TestEventPage: the content, and that a typed event is sent as a test.
 func TestEventPage(t *testing.T) {
 	h := start(t)
 	var mu sync.Mutex
@@ -147,7 +147,7 @@ func TestEventPage(t *testing.T) {
 	}
 }
 
-// code finds the text of a code part by its label.
+// code returns the text of a code part by its label.
 func code(t *testing.T, page *pagetest.Page, label string) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(page.Body, `aria-label="`+label+`"><code>`)
@@ -158,8 +158,8 @@ func code(t *testing.T, page *pagetest.Page, label string) string {
 	return strings.NewReplacer("&#34;", `"`, "&#39;", "'", "&amp;", "&", "&lt;", "<", "&gt;", ">", "&#43;", "+").Replace(text)
 }
 
-// TestShellCommandSigns runs the lines of the page: both signatures are right, for a
-// secret in either form.
+// TestShellCommandSigns runs the commands of the page: both signatures are right, for a secret in
+// either form.
 func TestShellCommandSigns(t *testing.T) {
 	for _, program := range []string{"sh", "curl", "openssl", "od"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -185,7 +185,7 @@ func TestShellCommandSigns(t *testing.T) {
 		for _, leave := range []string{"X-Licensing-Signature", "Webhook-Signature"} {
 			header := got.header.Clone()
 			header.Del(leave)
-			v := courier.Signer{}.Verify(courier.Received{Header: header, Body: []byte(got.body), At: time.Now()}, courier.NewSecrets(secret))
+			v := verify.Webhook(courier.Signer{}, verify.Received{Header: header, Body: []byte(got.body), At: time.Now()}, courier.NewSecrets(secret))
 			if !v.Genuine {
 				t.Errorf("without %s: %+v\n%s", leave, v.Findings, command)
 			}
@@ -199,8 +199,8 @@ func TestShellCommandSigns(t *testing.T) {
 	}
 }
 
-// TestVerifyPage: the part that is wrong is named; what was pasted is in the answer
-// alone, and the secret not even there.
+// TestVerifyPage: the wrong part is named; the pasted text is only in the answer, and the secret
+// not even there.
 func TestVerifyPage(t *testing.T) {
 	h := start(t)
 	secrets, err := h.Partners.WebhookSecrets(t.Context(), h.tide.ID)
@@ -230,7 +230,7 @@ func TestVerifyPage(t *testing.T) {
 			t.Errorf("%s: Cache-Control is %q", name, cache)
 		}
 	}
-	if page := h.as(viewer).Post(h.path("/verify"), "headers", "", "body", strings.Repeat("x", courier.MaxPasted+1)); page.Status != http.StatusUnprocessableEntity {
+	if page := h.as(viewer).Post(h.path("/verify"), "headers", "", "body", strings.Repeat("x", verify.MaxPasted+1)); page.Status != http.StatusUnprocessableEntity {
 		t.Errorf("too long: %d", page.Status)
 	}
 	for _, text := range []string{"lk_pasted_by_mistake", `"license_key":"x"`, url.QueryEscape(body)} {

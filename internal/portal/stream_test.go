@@ -67,7 +67,7 @@ func (s *stream) event() string {
 	return ""
 }
 
-// until returns the first message that has a text.
+// until returns the first message that contains a text.
 func (s *stream) until(text string) string {
 	s.Helper()
 	for {
@@ -77,10 +77,9 @@ func (s *stream) until(text string) string {
 	}
 }
 
-// TestStreamEnds: who signs out or loses the role while a page is open is told nothing
-// but that it is over, and the page that comes back is refused. Both count at once, on
-// every node, though nothing happens that the page would tell; who has another role is
-// told to load the page again.
+// TestStreamEnds: a person who signs out or loses the role while a page is open only gets the end
+// of the stream, and the page cannot reconnect. Both take effect immediately, on every node, even
+// without news for the page.
 func TestStreamEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(h *harness)
@@ -96,7 +95,7 @@ func TestStreamEnds(t *testing.T) {
 		"demoted": {func(h *harness) {
 			_, err := h.Partners.ChangeRole(h.Context(), apptest.Tester, h.tide.ID, h.User(developer).ID, partner.Developer, partner.Viewer)
 			h.Must(err)
-		}, "event: reload", http.StatusOK},
+		}, "event: close", http.StatusUnauthorized},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := start(t)
@@ -129,7 +128,7 @@ func TestStreamEnds(t *testing.T) {
 				switch text := lines.Text(); {
 				case strings.HasPrefix(text, "event:"), strings.HasPrefix(text, "data: <"):
 					events = append(events, text)
-				case text == ": still here": // after 15 seconds, long before the access is checked without a cause
+				case text == ": still here": // after 15 seconds, long before the periodic check of the access
 					t.Fatal("the stream goes on")
 				}
 			}

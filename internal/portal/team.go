@@ -2,7 +2,6 @@ package portal
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"claviger/internal/area"
@@ -14,7 +13,7 @@ import (
 
 const teamPath = "/team"
 
-// allRoles are the roles from the one that may do least.
+// allRoles are the roles, least powerful first.
 var allRoles = []string{string(partner.Viewer), string(partner.Developer), string(partner.Admin)}
 
 func (h *Handler) team(w http.ResponseWriter, r *http.Request, v *Visit) error {
@@ -36,28 +35,47 @@ func (h *Handler) showTeam(w http.ResponseWriter, r *http.Request, v *Visit, sta
 	}
 	may := v.Covers(partner.Admin)
 	view := ui.Team{
-		Lead: "The people who act for your application, each by a role.",
-		Foot: "Members are made by people alone: an API key of yours cannot add, change or remove one.",
-		Form: f, May: may, InviteURL: v.Path(teamPath + "/invite"), LeaveURL: v.Path(teamPath + "/leave"),
-	}
-	for _, role := range allRoles {
-		view.Roles = append(view.Roles, ui.RoleWords{Role: role, Says: partner.Role(role).Sentence()})
+		Lead:  "The people who act for your application, each by a role.",
+		Foot:  "Members are made by people alone: an API key of yours cannot add, change or remove one.",
+		Roles: teamActs(v).Roles, Form: f, May: may, InviteURL: v.Path(teamPath + "/invite"),
+		LeaveURL: v.Path(teamPath + "/leave"),
 	}
 	list := make([]area.Member, len(members))
 	for i, m := range members {
 		u := people[m.UserID]
-		list[i] = area.Member{UserID: m.UserID, Name: u.Name, Email: u.Email, Role: string(m.Role), Since: m.CreatedAt, You: m.UserID == v.User.ID}
+		list[i] = area.Member{
+			UserID: m.UserID,
+			Name:   u.Name,
+			Email:  u.Email,
+			Role:   string(m.Role),
+			Since:  m.CreatedAt,
+			You:    m.UserID == v.User.ID,
+		}
 	}
 	pending := make([]area.Pending, len(invited))
 	for i, n := range invited {
-		pending[i] = area.Pending{ID: n.ID, Email: n.Email, Role: string(n.Role), CreatedAt: n.CreatedAt, ExpireAt: n.ExpiresAt}
+		pending[i] = area.Pending{
+			ID:        n.ID,
+			Email:     n.Email,
+			Role:      string(n.Role),
+			CreatedAt: n.CreatedAt,
+			ExpireAt:  n.ExpiresAt,
+		}
 	}
-	view.Members, view.Invitations = area.MemberTable(list, may, v.Path), area.PendingTable(pending, may, h.Now(), v.Path)
+	view.Members, view.Invitations = area.MemberTable(
+		list,
+		may,
+		v.Path,
+	), area.PendingTable(
+		pending,
+		may,
+		h.Now(),
+		v.Path,
+	)
 	return h.render(w, r, v, ui.PageTeam, ui.View{Title: "Team", Status: status, Data: view})
 }
 
-// invite mails an invitation. An address that was invited before gets a new link, and
-// the old one ends.
+// invite emails an invitation. A new link replaces an earlier one to the same address.
 func (h *Handler) invite(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -65,7 +83,13 @@ func (h *Handler) invite(w http.ResponseWriter, r *http.Request, v *Visit) error
 	f := area.InviteForm(ui.FormText(r, "email"), ui.FormText(r, "role"), allRoles)
 	err := h.notMember(r.Context(), v.Partner.ID, f.Fields[0].Value)
 	if err == nil {
-		_, err = h.Inviter.Invite(r.Context(), v.Actor(), v.Partner.ID, f.Fields[0].Value, partner.Role(f.Fields[1].Value))
+		_, err = h.Inviter.Invite(
+			r.Context(),
+			v.Actor(),
+			v.Partner.ID,
+			f.Fields[0].Value,
+			partner.Role(f.Fields[1].Value),
+		)
 	}
 	if refused := fault.Of(err); refused != nil && refused.Kind != fault.Missing {
 		f.Refuse(err)
@@ -77,10 +101,17 @@ func (h *Handler) invite(w http.ResponseWriter, r *http.Request, v *Visit) error
 	if err != nil {
 		return missing(err)
 	}
-	return h.done(w, r, v, teamPath, "An invitation is on its way to "+f.Fields[0].Value+". It works for seven days, and only the newest one to an address works.")
+	return h.done(
+		w,
+		r,
+		v,
+		teamPath,
+		"An invitation is on its way to "+f.Fields[0].Value+". It works for seven days, and only the newest one to "+
+			"an address works.",
+	)
 }
 
-// notMember refuses the address of somebody who is in the team already.
+// notMember refuses the address of someone who is already in the team.
 func (h *Handler) notMember(ctx context.Context, partnerID int64, email string) error {
 	members, err := h.Partners.Members(ctx, partnerID)
 	if err != nil {
@@ -92,41 +123,10 @@ func (h *Handler) notMember(ctx context.Context, partnerID int64, email string) 
 	}
 	for _, u := range people {
 		if (partner.Invitation{Email: email}).IsFor(u.Email) {
-			return fault.New(fault.Conflict, codeIsMember, "This person is in the team already. Change the role in the list instead.").On("email")
+			return fault.New(fault.Conflict, codeIsMember, "This person is in the team already. Change the role in "+
+				"the list instead.").
+				On("email")
 		}
 	}
 	return nil
-}
-
-// withdrawView asks for the end of an invitation.
-func (h *Handler) withdrawView(r *http.Request, v *Visit) (confirmView, partner.Invitation, error) {
-	n, err := h.Inviter.Get(r.Context(), v.Partner.ID, id(r, "invitation"))
-	if err != nil {
-		return confirmView{}, n, missing(err)
-	}
-	return confirmView{
-		Heading: "Withdraw the invitation",
-		Says:    []string{fmt.Sprintf("The link that was mailed to %s stops working at once. You can invite them again later.", n.Email)},
-		Action:  v.Path(teamPath+"/invitations/%d/withdraw", n.ID), Button: ui.Button{Label: "Withdraw it", Busy: "Withdrawing…", Kind: "danger"},
-		Cancel: v.Path(teamPath),
-	}, n, nil
-}
-
-func (h *Handler) askWithdraw(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, _, err := h.withdrawView(r, v)
-	if err != nil {
-		return err
-	}
-	return h.confirm(w, r, v, http.StatusOK, view)
-}
-
-func (h *Handler) withdraw(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, n, err := h.withdrawView(r, v)
-	if err != nil {
-		return err
-	}
-	if err := h.Inviter.Withdraw(r.Context(), v.Actor(), v.Partner.ID, n.ID); err != nil {
-		return h.refuse(w, r, v, view, err)
-	}
-	return h.done(w, r, v, teamPath, "The invitation of "+n.Email+" is withdrawn.")
 }

@@ -15,14 +15,14 @@ var tester = apptest.Tester
 
 var invitationLink = regexp.MustCompile(`/portal/invitation\?token=[0-9a-f]{64}`)
 
-// startWithMail is start with a catcher of mails.
+// startWithMail is start with a catcher of emails.
 func startWithMail(t *testing.T) (*harness, *apptest.Catcher) {
 	t.Helper()
 	c, set := apptest.NewCatcher()
 	return start(t, set), c
 }
 
-// role is the role of a person in Tide, "" for none.
+// role returns the role of a person in Tide, "" for none.
 func (h *harness) role(email string) partner.Role {
 	h.Helper()
 	m, err := h.Partners.Member(h.Context(), h.tide.ID, h.User(email).ID)
@@ -32,8 +32,8 @@ func (h *harness) role(email string) partner.Role {
 	return m.Role
 }
 
-// TestInvite: an invitation is shown to whoever has the link, and accepted by the person
-// with the address alone, once; a new link ends the old.
+// TestInvite: anyone with the link sees the invitation, and only the person with the address
+// accepts it, once; a new link ends the old.
 func TestInvite(t *testing.T) {
 	h, mails := startWithMail(t)
 	boss := h.as(admin)
@@ -54,8 +54,8 @@ func TestInvite(t *testing.T) {
 		t.Errorf("the older link: %d\n%s", got.Status, got.Text())
 	}
 
-	// Nobody is signed in: the page shows the role and leads to the sign-in, and the token
-	// is in no address that the way there has.
+	// Signed out: the page shows the role and links to the sign-in, and no URL on the way contains
+	// the token.
 	nobody := h.web.NewBrowser()
 	shown := nobody.Get(link).Want(http.StatusOK, "Join the team of Tide Planner")
 	if !strings.Contains(shown.Text(), "You are invited as developer") || !strings.Contains(shown.Text(), buyer) || shown.Input("token") != nil {
@@ -76,7 +76,7 @@ func TestInvite(t *testing.T) {
 		t.Errorf("from another site: %d", got.Status)
 	}
 
-	// On the way of signing in, the link is remembered.
+	// The link is remembered during the sign-in.
 	nobody.Post("/sign-in?next=%2Fportal%2Finvitation", "email", buyer, "password", password).WantRedirect("/portal/invitation")
 	back := nobody.Get("/portal/invitation").Want(http.StatusOK, "Join the team of Tide Planner")
 	if h.role(buyer) != "" {
@@ -90,7 +90,7 @@ func TestInvite(t *testing.T) {
 	nobody.Get(h.path("/credentials")).Want(http.StatusOK, "Credentials")
 }
 
-// TestWithdrawnInvitation: it ends, and so do those of an admin who is removed.
+// TestWithdrawnInvitation: a withdrawn invitation ends, and so do those of a removed admin.
 func TestWithdrawnInvitation(t *testing.T) {
 	h, mails := startWithMail(t)
 	boss := h.as(admin)
@@ -102,7 +102,7 @@ func TestWithdrawnInvitation(t *testing.T) {
 	h.as(buyer).Get(link).Want(http.StatusNotFound, "This invitation does not work")
 }
 
-// TestMembers: roles are changed and people removed by admins; the last one stays.
+// TestMembers: admins change roles and remove people; the last admin stays.
 func TestMembers(t *testing.T) {
 	h := start(t)
 	boss := h.as(admin)
@@ -111,7 +111,7 @@ func TestMembers(t *testing.T) {
 		t.Error("a developer is shown what only an admin may do")
 	}
 	own := boss.Get(rowLink(t, team, "Change role of "+admin+" (you)"))
-	if got := boss.Press(own, "Change the role", "role", "viewer"); got.Status != http.StatusConflict || !strings.Contains(got.Text(), "nobody else is one") {
+	if got := boss.Press(own, "Change the role", "role", "viewer"); got.Status != http.StatusConflict || !strings.Contains(got.Text(), "no one else is one") {
 		t.Errorf("the last admin demotes themselves: %d\n%s", got.Status, got.Text())
 	}
 	leave := boss.Get(h.path("/team/leave"))
@@ -124,9 +124,11 @@ func TestMembers(t *testing.T) {
 		t.Errorf("on an old page: %d\n%s", late.Status, late.Text())
 	}
 	second := h.as(developer)
+	second.WantSignedIn("") // the new role ended the session
+	second.SignIn(developer, password)
 	remove := second.Get(rowLink(t, second.Get(h.path("/team")), "Remove "+viewer)).Want(http.StatusOK, "Remove "+viewer+" from the team")
 	second.Follow(second.Press(remove, "Remove from the team")).Want(http.StatusOK, "Team")
-	if got := h.as(viewer).Get(h.path("/team")); got.Status != http.StatusNotFound || h.role(viewer) != "" {
+	if got := h.as(viewer).SignIn(viewer, password).Get(h.path("/team")); got.Status != http.StatusNotFound || h.role(viewer) != "" {
 		t.Errorf("who was removed gets %d", got.Status)
 	}
 	boss.Press(leave, "Leave the team", "leave", "yes").WantRedirect("/account")
@@ -141,7 +143,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-// TestSignUpOnTheWay: somebody without an account makes one, and accepts.
+// TestSignUpOnTheWay: a person without an account creates one, and accepts.
 func TestSignUpOnTheWay(t *testing.T) {
 	h, mails := startWithMail(t)
 	boss := h.as(admin)

@@ -6,11 +6,12 @@ import (
 	"unicode"
 )
 
-// visible is a text of somebody else's fit to be shown: characters that are not seen or
-// change the order of others are written as escapes, but for tabs and line breaks.
+// visible makes a foreign text safe to show: it escapes invisible characters and those that change
+// the order of others, except tabs and line breaks.
 func visible(s string) string {
 	hidden := func(r rune) bool {
-		return r != '\n' && r != '\t' && r != '\r' && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp))
+		return r != '\n' && r != '\t' && r != '\r' &&
+			(unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp))
 	}
 	if !strings.ContainsFunc(s, hidden) {
 		return s

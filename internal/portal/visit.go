@@ -11,16 +11,15 @@ import (
 	"claviger/internal/ui"
 )
 
-// Visit is a request by a person who acts for a partner.
+// Visit is a request by a person on behalf of a partner.
 type Visit struct {
-	area.Visit[Needs]
-	Partner partner.Partner        // what they act for: a parameter of every query
-	Role    partner.Role           // as it was stored when the request came
-	Support *partner.SupportAccess // the visit as support; nil: they are a member
+	area.Admitted
+	Partner partner.Partner        // a parameter of every query
+	Role    partner.Role           // as stored when the request came
+	Support *partner.SupportAccess // the support visit; nil for a member
 }
 
-// Actor returns the person as the audit names them: as a member of the partner, or as
-// its support.
+// Actor returns the person as the audit names them: a member of the partner, or its support.
 func (v *Visit) Actor() audit.Actor {
 	by := v.Visitor.Actor()
 	by.ActingFor = v.Partner.ID
@@ -30,17 +29,19 @@ func (v *Visit) Actor() audit.Actor {
 	return by
 }
 
-// Path returns the address of a page of the partner: a path of the table, and values
-// for its verbs, as for fmt.Sprintf.
+// Path returns the URL of a page of the partner: a path of the table, and values for its verbs, as
+// for fmt.Sprintf.
 func (v *Visit) Path(path string, values ...any) string {
 	return "/portal/" + strconv.FormatInt(v.Partner.ID, 10) + fmt.Sprintf(path, values...)
 }
 
-// Covers reports whether the person may do what needs the role least; pages ask it
-// before they show a form.
+// Covers reports whether the person has at least this role. Pages ask before they show a form.
 func (v *Visit) Covers(least partner.Role) bool { return v.Role.Covers(least) }
 
-// May reports whether the person may request a row that needs that.
+// Meets reports whether the person may request a row with these Needs.
+func (v *Visit) Meets(needs any) bool { return v.May(needs.(Needs)) }
+
+// May reports whether the person may request a row with these needs.
 func (v *Visit) May(needs Needs) bool {
 	if v.Support != nil {
 		return !needs.Private && v.Role.Covers(needs.asSupport())
@@ -48,21 +49,33 @@ func (v *Visit) May(needs Needs) bool {
 	return v.Role.Covers(needs.Least)
 }
 
-// render shows a page of the portal, with the navigation. A visit as support is marked.
+// About returns the visit for a page that the console has, too.
+func (h *Handler) About(_ *http.Request, visit area.Visit) (*area.PartnerVisit, error) {
+	v := visit.(*Visit)
+	return &area.PartnerVisit{Visit: v, Partner: v.Partner, Own: true, Base: v.Path(""), API: "/v2"}, nil
+}
+
+// partnerPages returns the pages that the console has, too; admins change what they show.
+func (h *Handler) partnerPages() *area.PartnerPages {
+	return &area.PartnerPages{
+		Side: h, Rule: changes(partner.Admin), Partners: h.Partners, Profiles: h.Profiles, TestMail: h.TestMail,
+	}
+}
+
+// render shows a page of the portal, with the navigation and the banner of a support visit.
 func (h *Handler) render(w http.ResponseWriter, r *http.Request, v *Visit, name string, view ui.View) error {
 	return h.area.Render(w, r, v, name, view)
 }
 
-// call is the call of the partner API that does what a page shows or does, for the
-// part "curl".
+// call returns the partner API call for a page or act, for the template "curl".
 func (h *Handler) call(what, method, path string, query ...ui.Param) ui.Curl {
-	return ui.Curl{What: what, Method: method, URL: h.Site.Pages.PublicURL + path, Query: query}
+	return h.area.Call(what, method, path, query...)
 }
 
 // has reports whether the portal has a page that the person may see.
 func (h *Handler) has(path string, v *Visit) bool { return h.area.Has(path, v) }
 
-// start leads to the first page of the navigation.
+// start redirects to the first page of the navigation.
 func (h *Handler) start(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	ui.SeeOther(w, r, h.area.Items(r, v)[0].URL)
 	return nil

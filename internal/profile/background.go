@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Background runs functions that go on after the request that began them, until the
-// node stops. The zero value is ready.
+// Background runs functions that continue after the request that began them, until the node stops.
+// The zero value is ready.
 type Background struct {
 	mu      sync.Mutex
 	base    context.Context // of the functions; nil until the first one
@@ -15,8 +15,8 @@ type Background struct {
 	running sync.WaitGroup
 }
 
-// Run lasts until ctx ends. It then interrupts the functions, waits for their end, and
-// lets no other begin.
+// Run lasts until ctx ends. It then interrupts the functions, waits for their end, and prevents
+// others from beginning.
 func (b *Background) Run(ctx context.Context) {
 	<-ctx.Done()
 	b.mu.Lock()
@@ -28,7 +28,7 @@ func (b *Background) Run(ctx context.Context) {
 	b.running.Wait()
 }
 
-// Begin runs fn in the background, unless the node stops.
+// Begin runs fn in the background, unless the node is stopping.
 func (b *Background) Begin(fn func(ctx context.Context)) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -43,5 +43,5 @@ func (b *Background) Begin(fn func(ctx context.Context)) bool {
 	return true
 }
 
-// Wait waits until none of the functions is under way.
+// Wait waits until none of the functions is running.
 func (b *Background) Wait() { b.running.Wait() }

@@ -2,78 +2,70 @@ package profile
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	neturl "net/url"
 	"strings"
 	"time"
 
 	"claviger/internal/courier"
+	"claviger/internal/diagnose"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/secret"
 	"claviger/internal/validate"
 )
 
-// The names of the URLs in requests.
+// Names of the URLs in requests.
 const (
 	webhookField  = "webhook_url"
 	redirectField = "redirect_url"
 )
 
-// CheckTimeout bounds the whole check of a profile's URLs.
+// CheckTimeout is the timeout for the whole check of a profile's URLs.
 const CheckTimeout = 30 * time.Second
 
-// errBound is the cause of a check that took too long.
-var errBound = errors.New("the whole check took longer than " + CheckTimeout.String())
-
-// maxShown is how many bytes of an answer's headers, and of its body, a transcript
-// shows.
-const maxShown = 2 << 10
-
-// Checker calls URLs to see whether they work. Client also says whether http and
-// private addresses are acceptable.
+// Checker calls URLs to see whether they work. Client also decides whether http and private
+// addresses are allowed.
 type Checker struct {
 	Client *courier.Client
-	Often  bool // no limit on how often a partner's URLs are checked; still one check at a time
+	Often  bool // no limit on the number of checks of a partner's URLs; still one check at a time
 }
 
-// Check is one step of the transcript of a check: what was sent, what was answered
-// and what that means.
+// Check is one step of the transcript of a check: the request, the answer and its meaning.
 type Check = fault.Check
 
-// urlUpdate is what is new about a profile, read and, if asked for, checked.
+// urlUpdate is an update of a profile, validated and, if requested, checked.
 type urlUpdate struct {
 	webhook, redirect *string
 	connection        Connection
-	checkedAt         time.Time // zero: they were not checked
+	checkedAt         time.Time // zero: not checked
 }
 
-// checkedPartner is the partner whose URLs are checked, as far as the check knows it.
+// checkedPartner has the data of a partner that a check of its URLs needs.
 type checkedPartner struct {
 	partner.Partner
 	secrets    []string
 	newSecrets bool // the secrets are so new that the partner cannot have them
 
-	// progress is told of each step when it begins, and again when it was answered; nil:
-	// nobody looks. The transcript may judge the steps otherwise when it is whole.
+	// progress is called with each step when it begins, and again when it is answered; may be nil.
+	// The complete transcript may judge the steps differently.
 	progress func(step Check, answered bool)
 }
 
-// tell reports a step.
+// tell reports a step to progress.
 func (p checkedPartner) tell(step Check, answered bool) {
 	if p.progress == nil {
 		return
 	}
 	if !answered {
-		step.Warning, step.Text = true, "it was sent, and its answer is awaited"
+		step.Warning = true
+		step.Text = "it was sent, and its answer is awaited"
 	}
 	p.progress(step, answered)
 }
 
-// checkedPartner reads what the check of a partner's URLs needs. No server is called
-// for a partner that does not exist.
-func (b *Book) checkedPartner(ctx context.Context, id int64) (p checkedPartner, err error) {
+// checkedPartner reads the data for a check of a partner's URLs. No server is called for a partner
+// that does not exist.
+func (b *Store) checkedPartner(ctx context.Context, id int64) (p checkedPartner, err error) {
 	if p.Partner, err = b.Partners.Get(ctx, id); err != nil {
 		return p, err
 	}
@@ -81,7 +73,7 @@ func (b *Book) checkedPartner(ctx context.Context, id int64) (p checkedPartner, 
 	return p, err
 }
 
-// after is the party as a change will leave it.
+// after returns the partner after a change.
 func (p checkedPartner) after(c partner.Change) checkedPartner {
 	if c.Brand != nil {
 		p.Brand = *c.Brand
@@ -92,8 +84,8 @@ func (p checkedPartner) after(c partner.Change) checkedPartner {
 	return p
 }
 
-// newPartner is a partner that is yet to be made, with the secret that it will
-// have: the check signs with it.
+// newPartner returns a partner that is not created yet, with its future secret: the check signs
+// with it.
 func newPartner(d partner.Draft, given partner.Credentials) (checkedPartner, partner.Credentials) {
 	p := checkedPartner{Partner: partner.Partner{Brand: d.Brand, Strict: d.Strict}}
 	own := &given.WebhookSecret
@@ -103,16 +95,18 @@ func newPartner(d partner.Draft, given partner.Credentials) (checkedPartner, par
 	switch {
 	case *own != "":
 	case d.SingleKey:
-		*own, p.newSecrets = secret.Make(string(secret.APIKey)), true
+		*own = secret.Make(string(secret.APIKey))
+		p.newSecrets = true
 	default:
-		*own, p.newSecrets = secret.MakeWebhook(), true
+		*own = secret.MakeWebhook()
+		p.newSecrets = true
 	}
 	p.secrets = []string{*own}
 	return p, given
 }
 
-// read checks the form of a change.
-func (b *Book) read(c URLChange) (n urlUpdate, err error) {
+// read validates the form of a change.
+func (b *Store) read(c URLChange) (n urlUpdate, err error) {
 	if n.webhook, err = b.Check.read(webhookField, c.Webhook); err != nil {
 		return n, err
 	}
@@ -123,7 +117,7 @@ func (b *Book) read(c URLChange) (n urlUpdate, err error) {
 	return n, err
 }
 
-// read checks the form of a URL. An empty one unsets it and is none to check.
+// read validates the form of a URL. An empty one unsets it and is not checked.
 func (c Checker) read(name string, value *string) (*string, error) {
 	if value == nil || *value == "" {
 		return value, nil
@@ -132,9 +126,9 @@ func (c Checker) read(name string, value *string) (*string, error) {
 	return &read, err
 }
 
-// check calls the URLs that are set and returns the transcript; all of them have to
-// pass. It runs before the transaction, since partners' servers may be slow.
-func (b *Book) check(ctx context.Context, n *urlUpdate, p checkedPartner) ([]Check, error) {
+// check calls the URLs that are set and returns the transcript; all of them must pass. It runs
+// before the transaction, because partners' servers may be slow.
+func (b *Store) check(ctx context.Context, n *urlUpdate, p checkedPartner) ([]Check, error) {
 	if !n.calls() {
 		n.checkedAt = b.Now()
 		return nil, nil
@@ -147,13 +141,11 @@ func (b *Book) check(ctx context.Context, n *urlUpdate, p checkedPartner) ([]Che
 	return b.try(ctx, n, p)
 }
 
-// try is check without its limits.
-func (b *Book) try(ctx context.Context, n *urlUpdate, p checkedPartner) ([]Check, error) {
-	bounded, cancel := context.WithTimeoutCause(ctx, CheckTimeout, errBound)
-	defer cancel()
-	transcript := b.transcript(bounded, *n, p)
+// try does the same as check, without its limits.
+func (b *Store) try(ctx context.Context, n *urlUpdate, p checkedPartner) ([]Check, error) {
+	transcript := b.transcript(ctx, *n, p)
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("check a partner's URLs: %w", context.Cause(ctx)) // The client has left.
+		return nil, fmt.Errorf("check a partner's URLs: %w", context.Cause(ctx)) // the client has left
 	}
 	for _, c := range transcript {
 		if !c.OK && !c.Warning {
@@ -169,29 +161,60 @@ func (n urlUpdate) calls() bool {
 	return n.webhook != nil && *n.webhook != "" || n.redirect != nil && *n.redirect != ""
 }
 
-// transcript checks both URLs at the same time, so that a slow one does not use up
-// the time of the other.
-func (b *Book) transcript(ctx context.Context, n urlUpdate, p checkedPartner) []Check {
+// transcript checks both URLs concurrently, so that a slow one does not use up the time of the
+// other.
+func (b *Store) transcript(ctx context.Context, n urlUpdate, p checkedPartner) []Check {
 	redirect := make(chan []Check, 1)
-	go func() {
-		if n.redirect == nil || *n.redirect == "" {
-			redirect <- nil
-			return
-		}
-		redirect <- []Check{b.Check.redirect(ctx, *n.redirect, p)}
-	}()
-	var webhook []Check
-	if n.webhook != nil && *n.webhook != "" {
-		webhook = b.newTrial(*n.webhook, p).run(ctx)
-	}
+	go func() { redirect <- b.run(ctx, n.redirect, p, (*diagnose.Runner).CheckRedirect) }()
+	webhook := b.run(ctx, n.webhook, p, (*diagnose.Runner).CheckWebhook)
 	return append(<-redirect, webhook...)
 }
 
-// refusal is the fault for a URL whose step failed; saved says that the partner has
-// a saved URL.
+// run checks one URL, if there is one.
+func (b *Store) run(
+	ctx context.Context,
+	url *string,
+	p checkedPartner,
+	check func(*diagnose.Runner, context.Context) []*diagnose.Result,
+) []Check {
+	if url == nil || *url == "" {
+		return nil
+	}
+	r := &diagnose.Runner{
+		Client: b.Check.Client, Now: b.Now,
+		Target: diagnose.Target{
+			URL: *url, Redirect: *url, Brand: p.Brand, Strict: p.Strict, Owner: p.ID,
+			Secrets: courier.NewSecrets(p.secrets...), NewSecrets: p.newSecrets,
+		},
+		Progress: func(r diagnose.Result, ended bool) { p.tell(checkOf(*url, r), ended) },
+	}
+	if b.Partners != nil {
+		r.Target.MarketBrand = b.Partners.Brand
+	}
+	ctx, cancel := r.Bound(ctx, "check", CheckTimeout)
+	defer cancel()
+	var list []Check
+	for _, result := range check(r, ctx) {
+		list = append(list, checkOf(*url, *result))
+	}
+	return list
+}
+
+// checkOf returns the result of a step for the transcript.
+func checkOf(url string, r diagnose.Result) Check {
+	return Check{
+		URL: url, Step: r.Title, OK: r.Verdict == diagnose.Pass || r.Verdict == diagnose.Warn,
+		Warning: r.Verdict == diagnose.Warn || r.Extra && r.Verdict == diagnose.Fail,
+		Text:    r.Text, Likely: r.Do, Sent: r.Sent, Signed: r.Signed, Answer: r.Answer,
+	}
+}
+
+// refusal returns the fault for a URL with a failed step; saved means that the partner has a saved
+// URL.
 func refusal(c Check, transcript []Check, saved bool) *fault.Error {
-	name, why := webhookField, c.Text
-	if c.Step == redirectStep {
+	name := webhookField
+	why := c.Text
+	if c.Step == diagnose.RedirectStep {
 		name = redirectField
 	}
 	if !strings.HasSuffix(why, "?") {
@@ -204,72 +227,14 @@ func refusal(c Check, transcript []Check, saved bool) *fault.Error {
 	if saved {
 		next = "The saved URL stays in use; fix this and send the new one again."
 	}
-	f := fault.New(fault.Unprocessable, codeURLCheckFailed, "%s did not pass its check: %s %s", name, why, next).On(name)
+	f := fault.New(fault.Unprocessable, codeURLCheckFailed, "%s did not pass its check: %s %s", name, why, next).
+		On(name)
 	f.Checks = transcript
 	return f
 }
 
-const redirectStep = "GET " + redirectField
-
-// redirect calls the redirect URL as it is saved: it must answer 200.
-func (c Checker) redirect(ctx context.Context, url string, p checkedPartner) (check Check) {
-	r := courier.Request{Method: "GET", URL: url}
-	check = Check{URL: url, Step: redirectStep, Sent: c.Client.Text(r)}
-	p.tell(check, false)
-	defer func() { p.tell(check, true) }()
-	a, err := c.Client.Send(ctx, r)
-	if err != nil {
-		check.Text, check.Likely = noAnswer(ctx, err)
-		return check
-	}
-	check.Answer = a.Text(maxShown)
-	const bare = "Buyers come to this URL with a code behind it. A bare GET, without a code, must be answered 200 too: show a page that says what is missing"
-	switch {
-	case a.Status >= 300 && a.Status < 400:
-		check.Text = fmt.Sprintf("it answered %d, a redirect, to a bare GET and must answer 200", a.Status)
-		check.Likely = []string{bare + ", instead of redirecting."}
-		if sameHandler(url, a.Header.Get("Location")) {
-			check.Likely = courier.Moved(a)
-		}
-	case a.Status != 200:
-		check.Text = fmt.Sprintf("it answered %d to a bare GET and must answer 200", a.Status)
-		check.Likely = []string{bare + "."}
-	default:
-		check.OK, check.Text = true, "it answered 200"
-	}
-	return check
-}
-
-// sameHandler reports whether a redirect only changes how a URL is written: a slash
-// at the end, the scheme, or www.
-func sameHandler(from, to string) bool {
-	base, err := neturl.Parse(from)
-	if err != nil || to == "" {
-		return false
-	}
-	target, err := base.Parse(to)
-	if err != nil {
-		return false
-	}
-	plain := func(u *neturl.URL) string {
-		return strings.TrimPrefix(strings.ToLower(u.Hostname()), "www.") + "/" + strings.Trim(u.EscapedPath(), "/") + "?" + u.RawQuery
-	}
-	return plain(base) == plain(target)
-}
-
-// noAnswer explains why there was no HTTP answer, and what to do about it.
-func noAnswer(ctx context.Context, err error) (text string, likely []string) {
-	if errors.Is(context.Cause(ctx), errBound) {
-		return errBound.Error() + " and was ended", []string{"Answer as soon as the event is stored, and do the work afterwards."}
-	}
-	if remedy := courier.Remedy(err); remedy != "" {
-		likely = []string{remedy}
-	}
-	return courier.Explain(err), likely
-}
-
-// on is the profile with the new URLs. A URL that stays the same keeps its time of
-// validation, unless it was checked again.
+// on returns the profile with the new URLs. An unchanged URL keeps its time of validation, unless
+// it was checked again.
 func (n urlUpdate) on(p Profile) Profile {
 	if n.webhook != nil {
 		p.WebhookValidAt = n.validAt(*n.webhook, p.WebhookURL, p.WebhookValidAt)

@@ -1,6 +1,6 @@
 package profile
 
-// The codes of this package's faults. Programs depend on them: they never change.
+// Codes of this package's faults. Programs depend on them, so they never change.
 const (
 	codeCheckRunning    = "check_running"
 	codeContactExists   = "contact_exists"

@@ -7,22 +7,22 @@ import (
 	"claviger/internal/fault"
 )
 
-// The ways in which identity tokens are signed.
+// Algorithms for signing identity tokens.
 const (
 	RS256 = "RS256" // the default
 	ES256 = "ES256"
 )
 
-// Connection is how a partner wants buyers to be connected with its application;
-// nil leaves a member as it is.
+// Connection has a partner's choices for connecting buyers with its application; nil leaves a field
+// unchanged.
 type Connection struct {
 	InitiateLoginURI *string // empty unsets it
 	IDTokenAlg       *string
 	NoErrorMember    *bool
 }
 
-// NewConnection converts the members of a request, which has error_member where
-// Connection has its opposite.
+// NewConnection converts the members of a request. The request has error_member; Connection has its
+// opposite.
 func NewConnection(initiateLoginURI, idTokenAlg *string, errorMember *bool) Connection {
 	c := Connection{InitiateLoginURI: initiateLoginURI, IDTokenAlg: idTokenAlg}
 	if errorMember != nil {
@@ -31,13 +31,15 @@ func NewConnection(initiateLoginURI, idTokenAlg *string, errorMember *bool) Conn
 	return c
 }
 
-// Connect is SetURLs for the connection alone, for which no server is called.
-func (b *Book) Connect(ctx context.Context, by audit.Actor, partnerID int64, c Connection) (Profile, []Contact, error) {
+// Connect does the same as SetURLs, only for the connection. It calls no server.
+func (b *Store) Connect(
+	ctx context.Context, by audit.Actor, partnerID int64, c Connection,
+) (Profile, []Contact, error) {
 	p, contacts, _, err := b.SetURLs(ctx, by, partnerID, URLChange{Connection: c})
 	return p, contacts, err
 }
 
-// readConnection checks the form of a connection.
+// readConnection validates the form of a connection.
 func (c Checker) readConnection(n Connection) (Connection, error) {
 	if a := n.IDTokenAlg; a != nil && *a != RS256 && *a != ES256 {
 		return n, fault.Field("id_token_alg", "must be %s or %s.", RS256, ES256)
@@ -47,7 +49,7 @@ func (c Checker) readConnection(n Connection) (Connection, error) {
 	return n, err
 }
 
-// on is the profile with the new connection.
+// on returns the profile with the new connection.
 func (c Connection) on(p Profile) Profile {
 	if c.InitiateLoginURI != nil {
 		p.InitiateLoginURI = *c.InitiateLoginURI
@@ -62,5 +64,9 @@ func (c Connection) on(p Profile) Profile {
 }
 
 func (p Profile) connection() audit.Facts {
-	return audit.Facts{"initiate_login_uri": p.InitiateLoginURI, "id_token_alg": p.IDTokenAlg, "error_member": !p.NoErrorMember}
+	return audit.Facts{
+		"initiate_login_uri": p.InitiateLoginURI,
+		"id_token_alg":       p.IDTokenAlg,
+		"error_member":       !p.NoErrorMember,
+	}
 }

@@ -15,8 +15,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// read reads a profile within a transaction, as other packages do.
-func (d *desk) read(t *testing.T, id int64) (p profile.Profile, err error) {
+// read reads a profile within a transaction, like other packages.
+func (d *harness) read(t *testing.T, id int64) (p profile.Profile, err error) {
 	t.Helper()
 	return p, d.DB.Read(t.Context(), func(tx *sqldb.Tx) (err error) {
 		p, err = d.Read(t.Context(), tx, id)
@@ -89,8 +89,8 @@ func TestConnectRefuses(t *testing.T) {
 	}
 }
 
-// TestSetAll: URLs and connection are one change, saved together or not at all,
-// and audited each by itself.
+// TestSetAll checks that URLs and connection are one change, saved together or not at all, and
+// audited separately.
 func TestSetAll(t *testing.T) {
 	d := open(t, private)
 	p, before := d.enrol(t, profile.URLs{})

@@ -12,14 +12,13 @@ import (
 	"claviger/internal/validate"
 )
 
-// The bounds of contacts.
+// Limits of contacts.
 const (
 	MaxContacts = 50
 	maxName     = 100 // characters
 )
 
-// Contact is a person who gets an email when the service cannot reach the partner's
-// application.
+// Contact is a person that gets an email when the service cannot reach the partner's application.
 type Contact struct {
 	ID        int64
 	Name      string
@@ -35,7 +34,7 @@ func scanContact(r *sqldb.Row, c *Contact) error {
 }
 
 // AddContact adds a contact to a partner's profile.
-func (b *Book) AddContact(ctx context.Context, by audit.Actor, partnerID int64, name, email string) (Contact, error) {
+func (b *Store) AddContact(ctx context.Context, by audit.Actor, partnerID int64, name, email string) (Contact, error) {
 	email, err := validate.Email("email", email)
 	if err != nil {
 		return Contact{}, err
@@ -54,7 +53,13 @@ func (b *Book) AddContact(ctx context.Context, by audit.Actor, partnerID int64, 
 	return c, nil
 }
 
-func (b *Book) addContact(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID int64, name, email string) (Contact, error) {
+func (b *Store) addContact(
+	ctx context.Context,
+	tx *sqldb.Tx,
+	by audit.Actor,
+	partnerID int64,
+	name, email string,
+) (Contact, error) {
 	now := b.Now()
 	if err := touch(ctx, tx, partnerID, now); err != nil {
 		return Contact{}, err
@@ -72,8 +77,18 @@ func (b *Book) addContact(ctx context.Context, tx *sqldb.Tx, by audit.Actor, par
 		return Contact{}, fault.New(fault.Conflict, codeTooManyContacts,
 			"A profile has at most %d contacts; delete one first.", MaxContacts)
 	}
-	c, err := sqldb.One(ctx, tx, scanContact, `INSERT INTO contacts (partner_id, name, email, email_key, created_at, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $5) RETURNING `+contactColumns, partnerID, name, email, key, now)
+	c, err := sqldb.One(
+		ctx,
+		tx,
+		scanContact,
+		`INSERT INTO contacts (partner_id, name, email, email_key, created_at, updated_at)
+		VALUES ($1, $2, $3, $4, $5, $5) RETURNING `+contactColumns,
+		partnerID,
+		name,
+		email,
+		key,
+		now,
+	)
 	if err != nil {
 		return Contact{}, err
 	}
@@ -81,13 +96,13 @@ func (b *Book) addContact(ctx context.Context, tx *sqldb.Tx, by audit.Actor, par
 	return c, nil
 }
 
-// counts is how many contacts there are, and how many with the new address.
+// counts has the number of contacts, and the number with the new address.
 type counts struct{ all, same int64 }
 
 func scanCounts(r *sqldb.Row, n *counts) error { return r.Scan(&n.all, &n.same) }
 
-// touch marks the profile as changed. It runs first, since it also serializes changes
-// of the same profile's contacts, so that the limit of contacts holds.
+// touch marks the profile as changed. It runs first, because it also serializes changes of the same
+// profile's contacts, so that the limit of contacts holds.
 func touch(ctx context.Context, tx *sqldb.Tx, partnerID int64, at time.Time) error {
 	_, err := found(sqldb.One(ctx, tx, scan,
 		`UPDATE profiles SET updated_at = $2 WHERE partner_id = $1 RETURNING `+columns, partnerID, at))
@@ -95,7 +110,7 @@ func touch(ctx context.Context, tx *sqldb.Tx, partnerID int64, at time.Time) err
 }
 
 // DeleteContact removes a contact from a partner's profile.
-func (b *Book) DeleteContact(ctx context.Context, by audit.Actor, partnerID, contactID int64) error {
+func (b *Store) DeleteContact(ctx context.Context, by audit.Actor, partnerID, contactID int64) error {
 	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		now := b.Now()
 		if err := touch(ctx, tx, partnerID, now); err != nil {
@@ -119,12 +134,23 @@ func (b *Book) DeleteContact(ctx context.Context, by audit.Actor, partnerID, con
 }
 
 func unknownContact() error {
-	return fault.New(fault.Missing, codeUnknownContact, "There is no such contact; read the profile to see the contacts and their ids.")
+	return fault.New(
+		fault.Missing,
+		codeUnknownContact,
+		"There is no such contact; read the profile to see the contacts and their ids.",
+	)
 }
 
 // Contact returns a contact of a partner.
-func (b *Book) Contact(ctx context.Context, r sqldb.Reader, partnerID, contactID int64) (Contact, error) {
-	c, err := sqldb.One(ctx, r, scanContact, `SELECT `+contactColumns+` FROM contacts WHERE id = $1 AND partner_id = $2`, contactID, partnerID)
+func (b *Store) Contact(ctx context.Context, r sqldb.Reader, partnerID, contactID int64) (Contact, error) {
+	c, err := sqldb.One(
+		ctx,
+		r,
+		scanContact,
+		`SELECT `+contactColumns+` FROM contacts WHERE id = $1 AND partner_id = $2`,
+		contactID,
+		partnerID,
+	)
 	if errors.Is(err, sqldb.ErrNone) {
 		return Contact{}, unknownContact()
 	}
@@ -134,13 +160,12 @@ func (b *Book) Contact(ctx context.Context, r sqldb.Reader, partnerID, contactID
 	return c, nil
 }
 
-// facts has neither name nor address: audit entries are never deleted, and a contact
-// can demand to be erased.
+// facts has neither name nor address: audit entries are never deleted, and a contact can demand to
+// be erased.
 func (c Contact) facts() audit.Facts { return audit.Facts{"contact_id": c.ID} }
 
-// EraseContacts removes the contacts with an address from the profiles of all
-// partners, in the caller's transaction. Profiles are locked in the order of their
-// partners' ids.
+// EraseContacts removes the contacts with an address from the profiles of all partners, in the
+// caller's transaction. It locks profiles in the order of their partners' ids.
 func EraseContacts(ctx context.Context, tx *sqldb.Tx, by audit.Actor, email string, at time.Time) error {
 	if email == "" {
 		return nil
@@ -154,8 +179,14 @@ func EraseContacts(ctx context.Context, tx *sqldb.Tx, by audit.Actor, email stri
 		if err := touch(ctx, tx, partnerID, at); err != nil {
 			return err
 		}
-		deleted, err := sqldb.All(ctx, tx, scanContact,
-			`DELETE FROM contacts WHERE partner_id = $1 AND email_key = $2 RETURNING `+contactColumns, partnerID, validate.EmailKey(email))
+		deleted, err := sqldb.All(
+			ctx,
+			tx,
+			scanContact,
+			`DELETE FROM contacts WHERE partner_id = $1 AND email_key = $2 RETURNING `+contactColumns,
+			partnerID,
+			validate.EmailKey(email),
+		)
 		if err != nil {
 			return fmt.Errorf("erase contacts: %w", err)
 		}
@@ -166,12 +197,18 @@ func EraseContacts(ctx context.Context, tx *sqldb.Tx, by audit.Actor, email stri
 	return nil
 }
 
-// CountContacts is how many contacts of all partners have an address.
+// CountContacts returns the number of contacts with an address, over all partners.
 func CountContacts(ctx context.Context, r sqldb.Reader, email string) (int64, error) {
 	if email == "" {
 		return 0, nil
 	}
-	n, err := sqldb.One(ctx, r, sqldb.Value[int64], `SELECT count(*) FROM contacts WHERE email_key = $1`, validate.EmailKey(email))
+	n, err := sqldb.One(
+		ctx,
+		r,
+		sqldb.Value[int64],
+		`SELECT count(*) FROM contacts WHERE email_key = $1`,
+		validate.EmailKey(email),
+	)
 	if err != nil {
 		return 0, fmt.Errorf("count contacts: %w", err)
 	}

@@ -103,7 +103,7 @@ func TestDeleteContact(t *testing.T) {
 	}
 }
 
-// TestContactsAtOnce adds more than fit at once, each address twice.
+// TestContactsAtOnce concurrently adds more contacts than fit, each address twice.
 func TestContactsAtOnce(t *testing.T) {
 	d := open(t, private)
 	p, _ := d.enrol(t, profile.URLs{})

@@ -12,20 +12,19 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Enrolment creates a partner and its profile. The URLs are shown as not validated,
-// unless Validate is set: then they are checked first.
+// Enrolment creates a partner and its profile. With Validate, the URLs are checked first. Otherwise
+// they are stored as not validated.
 type Enrolment struct {
 	Draft       partner.Draft
 	URLs        URLs
 	Validate    bool
-	Given       partner.Credentials // members that are not empty are used instead of generated ones
+	Given       partner.Credentials // non-empty fields are used instead of generated ones
 	Idempotency idempotency.Request
 
 	external idempotency.Request
 }
 
-// Enrolled is a partner as it was created, with its credentials, which cannot be
-// read again.
+// Enrolled is a created partner, with its credentials, which cannot be read again.
 type Enrolled struct {
 	Partner     partner.Partner
 	Profile     Profile
@@ -33,18 +32,24 @@ type Enrolled struct {
 	Repeated    bool                // an earlier request created it
 }
 
-// Enrol makes a partner and its profile in one transaction, without looking for
-// an earlier request like this one. A partner whose secret is made here cannot
-// verify what the check of a URL posts; only a server that does not verify, or a
-// secret that is given, passes it.
-func (b *Book) Enrol(ctx context.Context, by audit.Actor, d partner.Draft, urls URLs, validate bool, given partner.Credentials) (partner.Partner, Profile, partner.Credentials, error) {
+// Enrol makes a partner and its profile in one transaction, without looking for an earlier request
+// like this one. If the secret is generated here, the partner's server cannot verify the posts of
+// the check yet. Then only a server that does not verify passes the check.
+func (b *Store) Enrol(
+	ctx context.Context,
+	by audit.Actor,
+	d partner.Draft,
+	urls URLs,
+	validate bool,
+	given partner.Credentials,
+) (partner.Partner, Profile, partner.Credentials, error) {
 	made, err := b.EnrolOnce(ctx, by, Enrolment{Draft: d, URLs: urls, Validate: validate, Given: given})
 	return made.Partner, made.Profile, made.Credentials, err
 }
 
-// EnrolOnce is Enrol that has one effect however often it is repeated under the same
-// external id or idempotency key. A repeat returns the partner as it was created.
-func (b *Book) EnrolOnce(ctx context.Context, by audit.Actor, e Enrolment) (made Enrolled, err error) {
+// EnrolOnce does the same as Enrol, but has one effect even if it is repeated under the same
+// external id or idempotency key. A repeat returns the partner in its original state.
+func (b *Store) EnrolOnce(ctx context.Context, by audit.Actor, e Enrolment) (made Enrolled, err error) {
 	if err := e.Draft.Valid(); err != nil {
 		return Enrolled{}, err
 	}
@@ -64,9 +69,9 @@ func (b *Book) EnrolOnce(ctx context.Context, by audit.Actor, e Enrolment) (made
 		}
 		made, err = b.enrol(ctx, tx, by, e, n)
 		switch {
-		case errors.Is(err, partner.ErrExists): // another request was a moment faster
+		case errors.Is(err, partner.ErrExists): // another request was faster
 			if made, err = e.earlier(ctx, tx); err == nil && !made.Repeated {
-				err = idempotency.ErrExternalIDReused() // whatever made it stored no outcome
+				err = idempotency.ErrExternalIDReused() // its creation stored no outcome
 			}
 			if err == nil {
 				err = idempotency.Store(tx, e.Idempotency, outcomeOf(made), b.Now())
@@ -85,9 +90,8 @@ func (b *Book) EnrolOnce(ctx context.Context, by audit.Actor, e Enrolment) (made
 	return made, nil
 }
 
-// checkNew checks the URLs of a partner before it is created, unless it was created
-// before.
-func (b *Book) checkNew(ctx context.Context, e *Enrolment, n *urlUpdate) (made Enrolled, err error) {
+// checkNew checks the URLs of a partner before it is created, unless it was created before.
+func (b *Store) checkNew(ctx context.Context, e *Enrolment, n *urlUpdate) (made Enrolled, err error) {
 	err = b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
 		made, err = e.earlier(ctx, tx)
 		return err
@@ -101,7 +105,7 @@ func (b *Book) checkNew(ctx context.Context, e *Enrolment, n *urlUpdate) (made E
 	return Enrolled{}, err
 }
 
-// earlier returns what the first request like this one created, if there was one.
+// earlier returns the partner that the first request like this one created, if there was one.
 func (e Enrolment) earlier(ctx context.Context, tx *sqldb.Tx) (Enrolled, error) {
 	for _, r := range []idempotency.Request{e.Idempotency, e.external} {
 		var was outcome
@@ -112,9 +116,8 @@ func (e Enrolment) earlier(ctx context.Context, tx *sqldb.Tx) (Enrolled, error) 
 	return Enrolled{}, nil
 }
 
-// content tells one request from another under the same external id. It is stored
-// for ever, so its text never changes; a field that is added later is appended as
-// " name=value", and only when it is given.
+// content distinguishes requests under the same external id. Its hash is stored forever, so its
+// text never changes. A field added later is appended as " name=value", and only if it is given.
 func (e Enrolment) content(n urlUpdate) string {
 	p := n.connection.on(n.on(Profile{IDTokenAlg: RS256}))
 	text := fmt.Sprintf("%q %q %t %t %q %q %q %s %t %t", e.Draft.Name, e.Draft.Brand, e.Draft.Strict, e.Draft.SingleKey,
@@ -126,16 +129,27 @@ func (e Enrolment) content(n urlUpdate) string {
 }
 
 // enrol writes the partner and its profile.
-func (b *Book) enrol(ctx context.Context, tx *sqldb.Tx, by audit.Actor, e Enrolment, n urlUpdate) (Enrolled, error) {
+func (b *Store) enrol(ctx context.Context, tx *sqldb.Tx, by audit.Actor, e Enrolment, n urlUpdate) (Enrolled, error) {
 	made, keys, err := b.Partners.Create(ctx, tx, by, e.Draft, e.Given)
 	if err != nil {
 		return Enrolled{}, err
 	}
 	moved := n.on(Profile{PartnerID: made.ID, IDTokenAlg: RS256, CreatedAt: made.CreatedAt, UpdatedAt: made.CreatedAt})
 	p := n.connection.on(moved)
-	tx.Queue(`INSERT INTO profiles (`+columns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		p.PartnerID, p.WebhookURL, p.WebhookValidAt, p.RedirectURL, p.RedirectValidAt, p.RedirectEpoch, p.CreatedAt, p.UpdatedAt,
-		p.InitiateLoginURI, p.IDTokenAlg, p.NoErrorMember)
+	tx.Queue(
+		`INSERT INTO profiles (`+columns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+		p.PartnerID,
+		p.WebhookURL,
+		p.WebhookValidAt,
+		p.RedirectURL,
+		p.RedirectValidAt,
+		p.RedirectEpoch,
+		p.CreatedAt,
+		p.UpdatedAt,
+		p.InitiateLoginURI,
+		p.IDTokenAlg,
+		p.NoErrorMember,
+	)
 	if p.WebhookURL != "" || p.RedirectURL != "" {
 		audit.Record(tx, p.CreatedAt, by, "profile.urls", subject(made.ID), nil, p.urls())
 	}

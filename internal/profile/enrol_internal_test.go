@@ -6,8 +6,8 @@ import (
 	"claviger/internal/partner"
 )
 
-// TestEnrolmentContentNeverChanges pins what is stored with partners: a change of it
-// makes conflicts of repeats of earlier creations.
+// TestEnrolmentContentNeverChanges pins the stored hash: a change of it turns repeats of earlier
+// creations into conflicts.
 func TestEnrolmentContentNeverChanges(t *testing.T) {
 	hook, back := "https://two.example/hook", "https://two.example/back"
 	e := Enrolment{Draft: partner.Draft{Name: "Two", Brand: "Acme", Strict: true, ExternalID: "app-2"}, Validate: true}

@@ -9,8 +9,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// TestEraseContacts: the contacts with an erased address go, at every partner and
-// whatever its letter case; others stay. The audit names their ids, and no name.
+// TestEraseContacts checks that the contacts with an erased address are removed, at every partner
+// and regardless of case; others stay. The audit has their ids, and no name.
 func TestEraseContacts(t *testing.T) {
 	d := open(t, private)
 	first, _ := d.enrol(t, profile.URLs{})

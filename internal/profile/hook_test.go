@@ -30,17 +30,16 @@ const (
 	newSecret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD/qW9eRtYuIo="
 )
 
-// post is a webhook as a partner receives it.
+// post is a webhook received by a partner.
 type post struct {
 	*http.Request
 	body []byte
 }
 
-// app is a partner's program: it accepts a post or not.
+// app is a partner's program: it reports whether it accepts a post.
 type app func(p post) bool
 
-// serveApp runs an app that answers as the specification says, and records the
-// posts.
+// serveApp runs an app that answers according to the specification, and records the posts.
 func serveApp(t *testing.T, accepts app) (url string, posts *[]post) {
 	t.Helper()
 	posts = new([]post)
@@ -62,7 +61,7 @@ func serveApp(t *testing.T, accepts app) (url string, posts *[]post) {
 	return s.URL + "/hook", posts
 }
 
-// brandCheck verifies X-Acme-Signature, rightly or with a mistake.
+// brandCheck verifies X-Acme-Signature, correctly or with a mistake.
 func brandCheck(key []byte, text func(p post) string, form func([]byte) string) app {
 	return func(p post) bool {
 		mac := hmac.New(sha256.New, key)
@@ -73,18 +72,18 @@ func brandCheck(key []byte, text func(p post) string, form func([]byte) string) 
 
 func proper(p post) string { return p.Header.Get("X-Acme-Timestamp") + string(p.body) }
 
-// standardCheck verifies webhook-signature by the library.
+// standardCheck verifies webhook-signature with the library.
 func standardCheck(t *testing.T, wh *standardwebhooks.Webhook) app {
 	t.Helper()
 	return func(p post) bool { return wh.VerifyIgnoringTimestamp(p.body, p.Header) == nil }
 }
 
-// validator is a book that can check URLs on this machine.
-func validator(t *testing.T) *profile.Book {
+// validator returns a book that can check URLs on this machine.
+func validator(t *testing.T) *profile.Store {
 	t.Helper()
 	client := courier.New(courier.Options{AllowPrivate: true, UserAgent: "tests/1"})
 	t.Cleanup(client.Close)
-	return &profile.Book{Now: func() time.Time { return noon.Add(123 * time.Millisecond) }, Check: profile.Checker{Client: client}}
+	return &profile.Store{Now: func() time.Time { return noon.Add(123 * time.Millisecond) }, Check: profile.Checker{Client: client}}
 }
 
 var acme = partner.Partner{Brand: "Acme"}
@@ -125,7 +124,7 @@ func TestWebhookCheck(t *testing.T) {
 			if !strings.HasSuffix(string(p.body), `,"partner_plan_name":"Test plan"}`) {
 				t.Errorf("%s: post %d names no plan: %s", name, i+1, p.body)
 			}
-			// The transcript has what the server saw, and the texts that it must sign.
+			// The transcript has the request that the server received, and the texts to sign.
 			if !strings.HasPrefix(c.Sent, "POST /hook HTTP/1.1\nHost: ") || !strings.HasSuffix(c.Sent, "\n\n"+string(p.body)) ||
 				!strings.Contains(c.Sent, "\nX-Acme-Signature: "+p.Header.Get("X-Acme-Signature")+"\n") || !strings.Contains(c.Sent, "\nUser-Agent: tests/1\n") {
 				t.Errorf("%s: post %d is shown as\n%s", name, i+1, c.Sent)
@@ -167,12 +166,12 @@ func TestWebhookCheckWarnsOfNoSignatureCheck(t *testing.T) {
 	}
 }
 
-// TestWebhookCheckProvesARefusal: that a post with a wrong signature is refused
-// shows something only if the same post with its right one is accepted.
+// TestWebhookCheckProvesARefusal checks that the refusal of a wrong signature counts only if the
+// same post with the right one is accepted.
 func TestWebhookCheckProvesARefusal(t *testing.T) {
 	verifies := brandCheck([]byte(ownSecret), proper, hex.EncodeToString)
 	for name, c := range map[string]struct {
-		answer func(p post, deactivates int) int // by how many deactivates came, this one included
+		answer func(p post, deactivates int) int // by the number of deactivates so far, including this one
 		text   string
 	}{
 		"verifies nothing, knows the license once": {func(_ post, n int) int { return map[bool]int{true: 404, false: 200}[n > 1] }, "both got 404 Not Found"},
@@ -209,7 +208,7 @@ func TestWebhookCheckProvesARefusal(t *testing.T) {
 	}
 }
 
-// TestWebhookCheckFindsMistakes: the transcript names the mistake of a server that
+// TestWebhookCheckFindsMistakes checks that the transcript names the mistake of a server that
 // verifies wrongly.
 func TestWebhookCheckFindsMistakes(t *testing.T) {
 	whole, bare := []byte(ownSecret), []byte(strings.TrimPrefix(ownSecret, "whsec_"))
@@ -261,7 +260,7 @@ func TestWebhookCheckFindsMistakes(t *testing.T) {
 	}
 }
 
-// TestWebhookCheckFindsPython lets Python itself write the body again.
+// TestWebhookCheckFindsPython lets Python re-encode the body.
 func TestWebhookCheckFindsPython(t *testing.T) {
 	python, err := exec.LookPath("python3")
 	if err != nil {
@@ -304,8 +303,7 @@ func found(t *testing.T, accepts app, want string, secrets ...string) {
 	}
 }
 
-// readsSeconds verifies well, but accepts the timestamp for seconds when it looks
-// how old it is.
+// readsSeconds verifies correctly, but reads the timestamp as seconds when it checks its age.
 func readsSeconds(key []byte) app {
 	good := brandCheck(key, proper, hex.EncodeToString)
 	return func(p post) bool {
@@ -314,7 +312,7 @@ func readsSeconds(key []byte) app {
 	}
 }
 
-// divided signs over what a server makes of the milliseconds.
+// divided signs the server's conversion of the milliseconds.
 func divided(t *testing.T, by func(ms int64) string) func(p post) string {
 	t.Helper()
 	return func(p post) string {
@@ -326,8 +324,8 @@ func divided(t *testing.T, by func(ms int64) string) func(p post) string {
 	}
 }
 
-// fraction is a number of milliseconds divided by 1000, as Python writes it; other
-// languages leave out a fraction of 0.
+// fraction formats a number of milliseconds divided by 1000 like Python; other languages leave out
+// a fraction of 0.
 func fraction(ms int64) string {
 	text := strconv.FormatFloat(float64(ms)/1000, 'f', -1, 64)
 	if !strings.Contains(text, ".") {
@@ -336,7 +334,7 @@ func fraction(ms int64) string {
 	return text
 }
 
-// phpEncode is what json_encode(json_decode($body)) makes of the test's bodies.
+// phpEncode returns the result of json_encode(json_decode($body)) for the test's bodies.
 func phpEncode(body []byte) string {
 	quoted := strconv.QuoteToASCII(string(body))
 	text := strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`)

@@ -7,9 +7,9 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestLackingPlan: profiles are read in the order of their key until there are enough. For
-// the contacts, of which partners have few, SQLite takes their index and PostgreSQL reads
-// them at once.
+// TestLackingPlan checks that profiles are read in the order of their key until there are enough.
+// For the contacts, which are few per partner, SQLite uses their index and PostgreSQL reads all of
+// them in one scan.
 func TestLackingPlan(t *testing.T) {
 	db := sqldbtest.Open(t)
 	sqldbtest.Fill(t, db, 2000,
@@ -19,7 +19,7 @@ func TestLackingPlan(t *testing.T) {
 			`SELECT n, 'https://a.example', 1, 'https://a.example', 1, 0, 0, 0 FROM numbers`,
 		`INSERT INTO contacts (partner_id, name, email, email_key, created_at, updated_at) `+sqldbtest.Numbers+
 			`SELECT n, '', '', '', 0, 0 FROM numbers`)
-	index, whole := "contacts_email", []string{"p"} // which is in the order of its key
+	index, whole := "contacts_email", []string{"p"} // in the order of its key
 	if sqldbtest.Postgres() {
 		index, whole = "profiles_pkey", []string{"contacts"}
 	}

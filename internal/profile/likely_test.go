@@ -23,7 +23,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// reply is a handler that always answers the same.
+// reply returns a handler that always answers the same.
 func reply(status int, body string, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i < len(headers); i += 2 {
@@ -36,14 +36,13 @@ func reply(status int, body string, headers ...string) http.HandlerFunc {
 
 const htmlPage = "<!DOCTYPE html><title>Welcome</title>"
 
-// TestWebhookCheckNamesLikelyMistakes: each answer that does not count is
-// explained.
+// TestWebhookCheckNamesLikelyMistakes checks that each answer that does not count is explained.
 func TestWebhookCheckNamesLikelyMistakes(t *testing.T) {
 	for name, c := range map[string]struct {
 		strict  bool
 		handler http.HandlerFunc
 		text    string
-		likely  []string // in this order, parts of them
+		likely  []string // parts of them, in this order
 		steps   int
 	}{
 		"redirect":          {false, reply(308, "", "Location", "/hook/"), "a redirect, and redirects are not followed", []string{"redirects to /hook/"}, 3},
@@ -129,8 +128,8 @@ func TestWebhookCheckPasses(t *testing.T) {
 	}
 }
 
-// TestWebhookCheckOfOneKind: a handler that accepts some kinds only is refused for
-// the others, and still tried with a wrong signature.
+// TestWebhookCheckOfOneKind checks that a handler that accepts only some kinds is refused for the
+// others, and still tried with a wrong signature.
 func TestWebhookCheckOfOneKind(t *testing.T) {
 	url, posts := serveApp(t, func(p post) bool { return strings.Contains(string(p.body), `"event":"activate"`) })
 	_, err := validator(t).Validate(t.Context(), acme, profile.URLChange{Webhook: &url}, ownSecret)
@@ -150,7 +149,7 @@ func TestWebhookCheckOfOneKind(t *testing.T) {
 	}
 }
 
-// slow is a network on which every request is answered after a time, 0: never.
+// slow returns a network that answers every request after a time; 0: never.
 func slow(after time.Duration) func(context.Context, string, string) (net.Conn, error) {
 	return func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
@@ -164,7 +163,7 @@ func slow(after time.Duration) func(context.Context, string, string) (net.Conn, 
 				}
 				_, _ = io.Copy(io.Discard, req.Body)
 				if after == 0 {
-					_, _ = r.ReadByte() // until they hang up
+					_, _ = r.ReadByte() // until the client closes
 					return
 				}
 				time.Sleep(after)
@@ -177,8 +176,8 @@ func slow(after time.Duration) func(context.Context, string, string) (net.Conn, 
 	}
 }
 
-// TestCheckIsBounded: the whole takes no longer than 30 seconds, and a server
-// that does not answer once is not waited for again.
+// TestCheckIsBounded checks that the whole check takes at most 30 seconds, and that a server
+// without an answer is not called again.
 func TestCheckIsBounded(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers time.Duration
@@ -193,10 +192,10 @@ func TestCheckIsBounded(t *testing.T) {
 		"in time":  {5 * time.Second, 20 * time.Second, "it accepted a post whose signature is wrong", false, 5},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			defer time.Sleep(courier.Timeout) // the servers of the last requests come to their end
+			defer time.Sleep(courier.Timeout) // lets the servers of the last requests end
 			client := courier.New(courier.Options{AllowPrivate: true, Dial: slow(c.answers)})
 			defer client.Close()
-			b := &profile.Book{Now: time.Now, Check: profile.Checker{Client: client}}
+			b := &profile.Store{Now: time.Now, Check: profile.Checker{Client: client}}
 			hook, redirect := "http://hook.example/", "http://redirect.example/"
 			start := time.Now()
 			checks, err := b.Validate(t.Context(), acme, profile.URLChange{Webhook: &hook, Redirect: &redirect}, ownSecret)
@@ -229,8 +228,8 @@ func TestCheckEndsWithItsCaller(t *testing.T) {
 	}
 }
 
-// TestSetURLsSigns: the check of a partner's URL is signed with its own secrets,
-// also while one is being replaced, and by its brand and strictness.
+// TestSetURLsSigns checks that the check of a partner's URL is signed with its own secrets, even
+// during a rotation, and uses its brand and strictness.
 func TestSetURLsSigns(t *testing.T) {
 	d := open(t, private)
 	p, _, keys, err := d.Enrol(t.Context(), operator, partner.Draft{Name: "Acme", Brand: "Acme"}, profile.URLs{}, false, partner.Credentials{})
@@ -249,7 +248,7 @@ func TestSetURLsSigns(t *testing.T) {
 			t.Fatalf("%+v, %v", checks, err)
 		}
 	}
-	// With another brand the server does not find its headers, and knows nothing of them.
+	// With another brand the server does not find its headers.
 	_, _, _, err = d.Amend(t.Context(), operator, p.ID, partner.Change{Brand: text("Other")}, profile.URLChange{Webhook: &url}, true)
 	if !fault.Is(err, "url_check_failed") {
 		t.Errorf("another brand: %v", err)
@@ -264,8 +263,8 @@ func TestSetURLsSigns(t *testing.T) {
 	}
 }
 
-// TestEnrolChecksWithTheSecretToCome: the check signs with the secret that the
-// partner is then given. A server that verifies cannot know it yet.
+// TestEnrolChecksWithTheSecretToCome checks that the check signs with the future secret of the
+// partner. A server that verifies cannot know it yet.
 func TestEnrolChecksWithTheSecretToCome(t *testing.T) {
 	for _, single := range []bool{false, true} {
 		d := open(t, private)
@@ -321,8 +320,8 @@ func TestWorked(t *testing.T) {
 	}
 }
 
-// A certificate belongs to the URL that showed it: another URL neither changes it nor
-// keeps it.
+// TestSawCertificate checks that a certificate belongs to its URL: another URL neither changes it
+// nor keeps it.
 func TestSawCertificate(t *testing.T) {
 	d := open(t, private)
 	const hook, other = "https://acme.example/hook", "https://acme.example/other"
@@ -347,7 +346,7 @@ func TestSawCertificate(t *testing.T) {
 	want(time.Time{})
 	saw(hook, noon)
 	want(noon)
-	saw(hook, time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)) // that is how one says never
+	saw(hook, time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)) // the date that means never
 	want(time.Unix(0, math.MaxInt64))
 	saw(hook, noon.Add(time.Hour))
 	want(noon.Add(time.Hour))

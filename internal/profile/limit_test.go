@@ -12,7 +12,7 @@ import (
 	"claviger/internal/profile"
 )
 
-// held is a server that signals each request and answers when the test lets it.
+// held returns a server that signals each request and answers when the test allows it.
 func held(t *testing.T) (url string, came <-chan struct{}, free func()) {
 	t.Helper()
 	arrived, gate := make(chan struct{}, 100), make(chan struct{})
@@ -26,13 +26,13 @@ func held(t *testing.T) (url string, came <-chan struct{}, free func()) {
 	return s.URL, arrived, free
 }
 
-// another is the same book on another node.
-func another(d *desk) *profile.Book {
-	return &profile.Book{DB: d.DB, Partners: d.Partners, Now: d.Now, Check: d.Check}
+// another returns the same book on another node.
+func another(d *harness) *profile.Store {
+	return &profile.Store{DB: d.DB, Partners: d.Partners, Now: d.Now, Check: d.Check}
 }
 
-// TestOneCheckOfAPartnerAtATime, requested by the partner or the operator, on
-// this node or another.
+// TestOneCheckOfAPartnerAtATime checks this for requests by the partner and the operator, on this
+// node and another.
 func TestOneCheckOfAPartnerAtATime(t *testing.T) {
 	d := open(t, private)
 	p, _ := d.enrol(t, profile.URLs{})
@@ -47,7 +47,7 @@ func TestOneCheckOfAPartnerAtATime(t *testing.T) {
 	quick := httptest.NewServer(reply(200, ""))
 	t.Cleanup(quick.Close)
 	urls := profile.URLChange{Redirect: &quick.URL}
-	for _, node := range []*profile.Book{d.Book, another(d)} {
+	for _, node := range []*profile.Store{d.Store, another(d)} {
 		if _, _, _, err := node.SetURLs(t.Context(), itself, p.ID, urls); !fault.Is(err, "check_running") || fault.Of(err).Kind != fault.Conflict {
 			t.Errorf("the partner: %v", err)
 		}
@@ -73,7 +73,7 @@ func TestOneCheckOfAPartnerAtATime(t *testing.T) {
 	}
 }
 
-// TestTenChecksInTenMinutes, over all nodes; failed ones count.
+// TestTenChecksInTenMinutes checks the limit over all nodes; failed checks count.
 func TestTenChecksInTenMinutes(t *testing.T) {
 	d := open(t, private)
 	p, _ := d.enrol(t, profile.URLs{})
@@ -114,7 +114,7 @@ func TestTenChecksInTenMinutes(t *testing.T) {
 	}
 }
 
-// TestACheckWhoseNodeDied: its claim ends by itself.
+// TestACheckWhoseNodeDied checks that its claim expires.
 func TestACheckWhoseNodeDied(t *testing.T) {
 	d := open(t, private)
 	p, _ := d.enrol(t, profile.URLs{})
@@ -143,8 +143,8 @@ func TestACheckWhoseNodeDied(t *testing.T) {
 	}
 }
 
-// TestTwentyChecksAtOnce: beyond that every check is refused for a while, partners that are
-// yet to be made too, and the partner's count is not touched.
+// TestTwentyChecksAtOnce checks that beyond that every check is refused for a while, even for
+// partners that are not created yet. The partner's count is not changed.
 func TestTwentyChecksAtOnce(t *testing.T) {
 	d := open(t, private)
 	slow, came, free := held(t)
@@ -178,8 +178,8 @@ func TestTwentyChecksAtOnce(t *testing.T) {
 	}
 }
 
-// TestAClaimIsExtended: work that takes longer than a check stays the only one, shares
-// its limit, and notices when it lost its claim.
+// TestAClaimIsExtended checks that work that takes longer than a check stays the only one, shares
+// its limit, and notices the loss of its claim.
 func TestAClaimIsExtended(t *testing.T) {
 	d := open(t, private)
 	p, _ := d.enrol(t, profile.URLs{})

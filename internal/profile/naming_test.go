@@ -16,8 +16,7 @@ import (
 	"claviger/internal/profile"
 )
 
-// brandCheckIn verifies the brand's signature well, but looks for it in other
-// headers.
+// brandCheckIn verifies the brand's signature correctly, but reads it from other headers.
 func brandCheckIn(timestamp, signature string) app {
 	return func(p post) bool {
 		mac := hmac.New(sha256.New, []byte(ownSecret))
@@ -26,8 +25,8 @@ func brandCheckIn(timestamp, signature string) app {
 	}
 }
 
-// svixCheck verifies by the library of Standard Webhooks, from the headers of the
-// product that it came from.
+// svixCheck verifies with the library of Standard Webhooks, from the headers of the product that it
+// came from.
 func svixCheck(t *testing.T) app {
 	t.Helper()
 	library, err := standardwebhooks.NewWebhook(ownSecret)
@@ -43,8 +42,8 @@ func svixCheck(t *testing.T) app {
 	}
 }
 
-// TestWebhookCheckReadsWhichHeaderIsMissed: an answer that names the header that
-// it misses is tried with it.
+// TestWebhookCheckReadsWhichHeaderIsMissed checks that if an answer names a missing header, the
+// check tries it.
 func TestWebhookCheckReadsWhichHeaderIsMissed(t *testing.T) {
 	accepts := brandCheckIn("X-Shop-Time", "X-Shop-Signature-256")
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -69,8 +68,8 @@ func TestWebhookCheckReadsWhichHeaderIsMissed(t *testing.T) {
 	}
 }
 
-// TestRedirectCheckWithoutACode: a redirect URL that sends away who comes without
-// a code is told to answer; one that is only written otherwise, what to save.
+// TestRedirectCheckWithoutACode checks the advice for redirect URLs that redirect requests without
+// a code: answer them, or, if only the form of the URL differs, save the other form.
 func TestRedirectCheckWithoutACode(t *testing.T) {
 	var to string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

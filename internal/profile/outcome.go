@@ -7,8 +7,8 @@ import (
 	"claviger/internal/partner"
 )
 
-// outcome is a partner as it was created, as it is stored for repeats of the request.
-// The names of the members are in the database: they never change.
+// outcome is a created partner, stored for repeats of the request. The names of the members are in
+// the database: they never change.
 type outcome struct {
 	ID                   int64     `json:"id"`
 	Name                 string    `json:"name"`
@@ -28,7 +28,8 @@ type outcome struct {
 }
 
 func outcomeOf(e Enrolled) outcome {
-	p, f := e.Partner, e.Profile
+	p := e.Partner
+	f := e.Profile
 	return outcome{
 		ID: p.ID, Name: p.Name, Brand: p.Brand, Strict: p.Strict, SingleKey: p.SingleKey, ClientID: p.ClientID,
 		WebhookURL: f.WebhookURL, WebhookURLValidated: !f.WebhookValidAt.IsZero(),
@@ -38,8 +39,7 @@ func outcomeOf(e Enrolled) outcome {
 	}
 }
 
-// enrolled is the partner as it was created. A URL that was checked has the time of
-// the creation.
+// enrolled returns the partner in its original state. A checked URL has the time of the creation.
 func (o outcome) enrolled() Enrolled {
 	if o.ID == 0 {
 		return Enrolled{}

@@ -1,8 +1,8 @@
-// Package profile owns a partner's URLs (redirect and webhook), the check of those
-// URLs, and its contacts. It owns the tables profiles and contacts.
+// Package profile owns a partner's URLs (redirect and webhook), the check of those URLs, and its
+// contacts. It owns the tables profiles and contacts.
 //
-// A partner and its profile are created together and changed through the same
-// calls; package partner owns the partner itself.
+// A partner and its profile are created together and changed by the same calls; package partner
+// owns the partner itself.
 package profile
 
 import (
@@ -18,8 +18,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Profile is how a partner's application is reached. A URL that is not set is
-// empty; one that is not validated has the zero time.
+// Profile has the addresses of a partner's application. An unset URL is empty; one that is not
+// validated has the zero time.
 type Profile struct {
 	PartnerID       int64
 	WebhookURL      string
@@ -30,8 +30,8 @@ type Profile struct {
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
 
-	InitiateLoginURI string // where the partner starts a sign-in of its own; "" for none
-	IDTokenAlg       string // how its identity tokens are signed: RS256 or ES256
+	InitiateLoginURI string // starts a sign-in at the partner; "" for none
+	IDTokenAlg       string // algorithm of its identity tokens: RS256 or ES256
 	NoErrorMember    bool   // the answer to a code exchange leaves out its empty error member
 }
 
@@ -41,31 +41,32 @@ type URLs struct {
 	Connection
 }
 
-// URLChange is a change of a profile; nil leaves a member as it is, an empty URL
-// unsets it.
+// URLChange is a change of a profile; nil leaves a field unchanged, an empty URL unsets it.
 type URLChange struct {
 	Webhook, Redirect *string
 	Connection
 }
 
-// Book reads and changes profiles.
-type Book struct {
+// Change is a change that the sending of webhooks depends on.
+type Change int
+
+// The changes that Store.Changed reports.
+const (
+	Moved   Change = iota + 1 // a webhook URL is saved, even if it is unchanged
+	Resumed                   // the partner's pause ends
+	Removed                   // the partner is deleted
+)
+
+// Store reads and changes profiles.
+type Store struct {
 	DB       *sqldb.DB
-	Partners *partner.Registry
+	Partners *partner.Store
 	Now      func() time.Time
 	Check    Checker
 
-	// Moved is called in the transaction that saves a webhook URL, also if it is the
-	// same again; nil: not called.
-	Moved func(tx *sqldb.Tx, partnerID int64)
-
-	// Resumed is called in the transaction that ends a partner's pause; nil: not
-	// called.
-	Resumed func(tx *sqldb.Tx, partnerID int64)
-
-	// Removed is called in the transaction that deletes a partner, for the rows of
-	// packages that this one does not import; nil: not called.
-	Removed func(tx *sqldb.Tx, partnerID int64)
+	// Changed is a hook. Store calls it in the transaction of a change, before it locks the
+	// profile: webhook.Outbox.FollowProfile listens, and locks the endpoint first. Nil: not called.
+	Changed func(tx *sqldb.Tx, partnerID int64, change Change)
 
 	slots checkSlots
 }
@@ -74,12 +75,18 @@ const columns = `partner_id, webhook_url, webhook_valid_at, redirect_url, redire
 	initiate_login_uri, id_token_alg, no_error_member`
 
 func scan(r *sqldb.Row, p *Profile) error {
-	return r.Scan(&p.PartnerID, &p.WebhookURL, &p.WebhookValidAt, &p.RedirectURL, &p.RedirectValidAt, &p.RedirectEpoch, &p.CreatedAt, &p.UpdatedAt,
+	return r.Scan(&p.PartnerID, &p.WebhookURL, &p.WebhookValidAt, &p.RedirectURL, &p.RedirectValidAt, &p.RedirectEpoch,
+		&p.CreatedAt, &p.UpdatedAt,
 		&p.InitiateLoginURI, &p.IDTokenAlg, &p.NoErrorMember)
 }
 
-// found returns the fault of an unknown partner if there is no row: every partner
-// has a profile.
+func (b *Store) changed(tx *sqldb.Tx, partnerID int64, change Change) {
+	if b.Changed != nil {
+		b.Changed(tx, partnerID, change)
+	}
+}
+
+// found returns the fault for an unknown partner if there is no row: every partner has a profile.
 func found(p Profile, err error) (Profile, error) {
 	if errors.Is(err, sqldb.ErrNone) {
 		return Profile{}, partner.Unknown()
@@ -88,7 +95,7 @@ func found(p Profile, err error) (Profile, error) {
 }
 
 // Get returns a partner's profile and contacts, which belong together.
-func (b *Book) Get(ctx context.Context, partnerID int64) (Profile, []Contact, error) {
+func (b *Store) Get(ctx context.Context, partnerID int64) (Profile, []Contact, error) {
 	var p Profile
 	var contacts []Contact
 	err := b.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
@@ -101,9 +108,8 @@ func (b *Book) Get(ctx context.Context, partnerID int64) (Profile, []Contact, er
 	return p, contacts, nil
 }
 
-// Read returns a partner's profile without its contacts, also in the caller's
-// transaction.
-func (b *Book) Read(ctx context.Context, r sqldb.Reader, partnerID int64) (Profile, error) {
+// Read returns a partner's profile without its contacts. It also works in the caller's transaction.
+func (b *Store) Read(ctx context.Context, r sqldb.Reader, partnerID int64) (Profile, error) {
 	p, err := found(sqldb.One(ctx, r, scan, `SELECT `+columns+` FROM profiles WHERE partner_id = $1`, partnerID))
 	if err != nil {
 		return Profile{}, fmt.Errorf("read a profile: %w", err)
@@ -111,8 +117,8 @@ func (b *Book) Read(ctx context.Context, r sqldb.Reader, partnerID int64) (Profi
 	return p, nil
 }
 
-// QueueRead is Read for whoever has other questions to put first; what it returns waits
-// for the answer.
+// QueueRead queues the query of Read, so that other queries can join it. The returned function
+// waits for the result.
 func QueueRead(tx *sqldb.Tx, partnerID int64) func(context.Context) (Profile, error) {
 	queued := sqldb.QueueQuery(tx, scan, `SELECT `+columns+` FROM profiles WHERE partner_id = $1`, partnerID)
 	return func(ctx context.Context) (Profile, error) {
@@ -136,8 +142,9 @@ func get(ctx context.Context, tx *sqldb.Tx, partnerID int64) (Profile, []Contact
 }
 
 // Of returns the profiles of a page of partners, by partner, without contacts.
-func (b *Book) Of(ctx context.Context, partners []partner.Partner) (map[int64]Profile, error) {
-	all, ids := make(map[int64]Profile, len(partners)), make([]int64, len(partners))
+func (b *Store) Of(ctx context.Context, partners []partner.Partner) (map[int64]Profile, error) {
+	all := make(map[int64]Profile, len(partners))
+	ids := make([]int64, len(partners))
 	for i, p := range partners {
 		ids[i] = p.ID
 	}
@@ -151,9 +158,11 @@ func (b *Book) Of(ctx context.Context, partners []partner.Partner) (map[int64]Pr
 	return all, nil
 }
 
-// Amend changes a partner and its URLs in one transaction. The URLs are checked
-// first only if validate is set. A change of single_key replaces secrets.
-func (b *Book) Amend(ctx context.Context, by audit.Actor, id int64, c partner.Change, urls URLChange, validate bool) (partner.Partner, Profile, partner.Issued, error) {
+// Amend changes a partner and its URLs in one transaction. The URLs are checked first only if
+// validate is set. A change of single_key replaces secrets.
+func (b *Store) Amend(
+	ctx context.Context, by audit.Actor, id int64, c partner.Change, urls URLChange, validate bool,
+) (partner.Partner, Profile, partner.Issued, error) {
 	if err := c.Valid(); err != nil {
 		return partner.Partner{}, Profile{}, partner.Issued{}, err
 	}
@@ -186,15 +195,20 @@ func (b *Book) Amend(ctx context.Context, by audit.Actor, id int64, c partner.Ch
 	return changed, p, issued, nil
 }
 
-// SetURLs checks new URLs and saves them if they pass; otherwise the old ones stay
-// in use. It also returns the transcript of the check, which may have warnings.
-func (b *Book) SetURLs(ctx context.Context, by audit.Actor, partnerID int64, urls URLChange) (Profile, []Contact, []Check, error) {
+// SetURLs checks new URLs and saves them if they pass; otherwise the old ones stay in use. It also
+// returns the transcript of the check, which may have warnings.
+func (b *Store) SetURLs(
+	ctx context.Context, by audit.Actor, partnerID int64, urls URLChange,
+) (Profile, []Contact, []Check, error) {
 	_, p, contacts, checks, err := b.Update(ctx, by, partnerID, partner.Change{}, urls)
 	return p, contacts, checks, err
 }
 
-// Update is SetURLs together with a change of the partner, as which the URLs are checked.
-func (b *Book) Update(ctx context.Context, by audit.Actor, partnerID int64, c partner.Change, urls URLChange) (partner.Partner, Profile, []Contact, []Check, error) {
+// Update does the same as SetURLs, together with a change of the partner. The check uses the
+// changed partner.
+func (b *Store) Update(
+	ctx context.Context, by audit.Actor, partnerID int64, c partner.Change, urls URLChange,
+) (partner.Partner, Profile, []Contact, []Check, error) {
 	fail := func(err error) (partner.Partner, Profile, []Contact, []Check, error) {
 		return partner.Partner{}, Profile{}, nil, nil, err
 	}
@@ -233,9 +247,11 @@ func (b *Book) Update(ctx context.Context, by audit.Actor, partnerID int64, c pa
 }
 
 // setURLs writes an update. It writes nothing if nothing changes.
-func (b *Book) setURLs(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID int64, n urlUpdate) (Profile, error) {
-	if b.Moved != nil && n.webhook != nil {
-		b.Moved(tx, partnerID) // it locks the endpoint, which everybody locks before the profile
+func (b *Store) setURLs(
+	ctx context.Context, tx *sqldb.Tx, by audit.Actor, partnerID int64, n urlUpdate,
+) (Profile, error) {
+	if n.webhook != nil {
+		b.changed(tx, partnerID, Moved)
 	}
 	before, err := lock(ctx, tx, partnerID)
 	if err != nil {
@@ -250,13 +266,17 @@ func (b *Book) setURLs(ctx context.Context, tx *sqldb.Tx, by audit.Actor, partne
 	tx.Queue(`UPDATE profiles SET webhook_url = $2, webhook_valid_at = $3, redirect_url = $4, redirect_valid_at = $5,
 		redirect_epoch = $6, updated_at = $7, initiate_login_uri = $8, id_token_alg = $9, no_error_member = $10,
 		certificate_until = CASE WHEN webhook_url = $2 THEN certificate_until ELSE 0 END WHERE partner_id = $1`,
-		partnerID, after.WebhookURL, after.WebhookValidAt, after.RedirectURL, after.RedirectValidAt, after.RedirectEpoch, after.UpdatedAt,
+		partnerID, after.WebhookURL, after.WebhookValidAt, after.RedirectURL, after.RedirectValidAt,
+		after.RedirectEpoch, after.UpdatedAt,
 		after.InitiateLoginURI, after.IDTokenAlg, after.NoErrorMember)
 	if moved != before {
 		audit.Record(tx, after.UpdatedAt, by, "profile.urls", subject(partnerID), before.urls(), after.urls())
 	}
 	if n.connection.on(before) != before {
-		audit.Record(tx, after.UpdatedAt, by, "profile.connection", subject(partnerID), before.connection(), after.connection())
+		audit.Record(
+			tx, after.UpdatedAt, by, "profile.connection", subject(partnerID), before.connection(),
+			after.connection(),
+		)
 	}
 	return after, nil
 }
@@ -268,16 +288,16 @@ func lock(ctx context.Context, tx *sqldb.Tx, partnerID int64) (Profile, error) {
 		`UPDATE profiles SET updated_at = updated_at WHERE partner_id = $1 RETURNING `+columns, partnerID))
 }
 
-// Worked queues that the webhook URL is validated, since a delivery to it succeeded.
-// It changes nothing if the profile has another URL or the URL is validated already.
+// Worked queues the validation of the webhook URL after a successful delivery. It changes nothing
+// if the profile has another URL or the URL is already validated.
 func Worked(tx *sqldb.Tx, partnerID int64, webhookURL string, at time.Time) {
 	tx.Queue(`UPDATE profiles SET webhook_valid_at = $3 WHERE partner_id = $1 AND webhook_url = $2 AND webhook_valid_at = 0`,
 		partnerID, webhookURL, at)
 }
 
-// SawCertificate queues until when the certificate of the webhook URL is valid. It changes
-// nothing if the profile has another URL or that is known. Some are valid for longer than
-// a column of nanoseconds can say.
+// SawCertificate queues the expiry of the certificate of the webhook URL. It changes nothing if the
+// profile has another URL or the same expiry. Some expiries are too late for a column of
+// nanoseconds.
 func SawCertificate(tx *sqldb.Tx, partnerID int64, webhookURL string, until time.Time) {
 	if last := time.Unix(0, math.MaxInt64); until.After(last) {
 		until = last
@@ -286,15 +306,17 @@ func SawCertificate(tx *sqldb.Tx, partnerID int64, webhookURL string, until time
 		partnerID, webhookURL, until)
 }
 
-// SignedIn queues that a buyer's sign-in was exchanged for tokens. Only the first one is
-// stored.
+// SignedIn queues the time of a buyer's sign-in that was exchanged for tokens. Only the first one
+// is stored.
 func SignedIn(tx *sqldb.Tx, partnerID int64, at time.Time) {
 	tx.Queue(`UPDATE profiles SET first_sign_in_at = $2 WHERE partner_id = $1 AND first_sign_in_at = 0`, partnerID, at)
 }
 
 // FirstSignIn returns when a buyer's first sign-in was exchanged; zero: not yet.
-func (b *Book) FirstSignIn(ctx context.Context, partnerID int64) (time.Time, error) {
-	at, err := sqldb.One(ctx, b.DB, sqldb.Value[time.Time], `SELECT first_sign_in_at FROM profiles WHERE partner_id = $1`, partnerID)
+func (b *Store) FirstSignIn(ctx context.Context, partnerID int64) (time.Time, error) {
+	at, err := sqldb.One(
+		ctx, b.DB, sqldb.Value[time.Time], `SELECT first_sign_in_at FROM profiles WHERE partner_id = $1`, partnerID,
+	)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("read a partner's first sign-in: %w", err)
 	}
@@ -310,16 +332,18 @@ func (p Profile) urls() audit.Facts {
 	}
 }
 
-// Versions returns a text for each of the partners that changes with what its URLs are and
-// how their checks go, and with its first sign-in.
-func (b *Book) Versions(ctx context.Context, partnerIDs []int64) (map[int64]string, error) {
-	found, err := sqldb.Versions(ctx, b.DB, partnerIDs, 4, `SELECT partner_id, webhook_valid_at, redirect_valid_at, first_sign_in_at, updated_at
+// Versions returns a version text per partner. It changes with the partner's URLs, their checks,
+// and its first sign-in.
+func (b *Store) Versions(ctx context.Context, partnerIDs []int64) (map[int64]string, error) {
+	found, err := sqldb.Versions(ctx, b.DB, partnerIDs, 4,
+		`SELECT partner_id, webhook_valid_at, redirect_valid_at, first_sign_in_at, updated_at
 		FROM profiles WHERE partner_id = ANY($1)`)
 	if err != nil {
 		return nil, fmt.Errorf("read the versions of profiles: %w", err)
 	}
-	// A check that nobody ends changes when its time is over.
-	checks, err := sqldb.Versions(ctx, b.DB, partnerIDs, 3, `SELECT partner_id, started_at, updated_at, CASE WHEN started_at < $2 THEN 1 ELSE 0 END
+	// An abandoned check changes when its lease ends.
+	checks, err := sqldb.Versions(ctx, b.DB, partnerIDs, 3,
+		`SELECT partner_id, started_at, updated_at, CASE WHEN started_at < $2 THEN 1 ELSE 0 END
 		FROM url_checks WHERE partner_id = ANY($1) ORDER BY partner_id, field`, b.Now().Add(-checkLease))
 	if err != nil {
 		return nil, fmt.Errorf("read the versions of checks: %w", err)

@@ -27,37 +27,37 @@ var (
 	itself   = audit.Actor{Kind: audit.ByPartner, ID: 1, Name: "Acme"}
 )
 
-// desk is a book on an empty database with a clock that the test sets, and a
-// server that plays the partner.
-type desk struct {
-	*profile.Book
+// harness is a book on an empty database with a clock that the test sets, and a fake server of the
+// partner.
+type harness struct {
+	*profile.Store
 	now   time.Time
 	app   string // the partner's server
 	calls atomic.Int64
 }
 
-func open(t *testing.T, o courier.Options) *desk {
+func open(t *testing.T, o courier.Options) *harness {
 	t.Helper()
 	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{now: noon}
+	d := &harness{now: noon}
 	s := httptest.NewServer(http.HandlerFunc(d.serve))
 	t.Cleanup(s.Close)
 	d.app = s.URL
 	client := courier.New(o)
 	t.Cleanup(client.Close)
 	db, now := sqldbtest.Open(t), func() time.Time { return d.now }
-	d.Book = &profile.Book{
+	d.Store = &profile.Store{
 		DB: db, Now: now, Check: profile.Checker{Client: client},
-		Partners: &partner.Registry{DB: db, Sealer: box, Now: now},
+		Partners: &partner.Store{DB: db, Sealer: box, Now: now},
 	}
 	return d
 }
 
-// serve answers as the path says.
-func (d *desk) serve(w http.ResponseWriter, r *http.Request) {
+// serve answers according to the path.
+func (d *harness) serve(w http.ResponseWriter, r *http.Request) {
 	d.calls.Add(1)
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/ok"):
@@ -70,10 +70,10 @@ func (d *desk) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// private is a client that may call the partner's server on this machine.
+// private has a client that may call the partner's server on this machine.
 var private = courier.Options{AllowPrivate: true}
 
-func (d *desk) enrol(t *testing.T, urls profile.URLs) (partner.Partner, profile.Profile) {
+func (d *harness) enrol(t *testing.T, urls profile.URLs) (partner.Partner, profile.Profile) {
 	t.Helper()
 	p, pr, _, err := d.Enrol(t.Context(), operator, partner.Draft{Name: "Acme"}, urls, false, partner.Credentials{})
 	if err != nil {
@@ -82,7 +82,7 @@ func (d *desk) enrol(t *testing.T, urls profile.URLs) (partner.Partner, profile.
 	return p, pr
 }
 
-func (d *desk) get(t *testing.T, id int64) (profile.Profile, []profile.Contact) {
+func (d *harness) get(t *testing.T, id int64) (profile.Profile, []profile.Contact) {
 	t.Helper()
 	p, contacts, err := d.Get(t.Context(), id)
 	if err != nil {
@@ -91,8 +91,8 @@ func (d *desk) get(t *testing.T, id int64) (profile.Profile, []profile.Contact) 
 	return p, contacts
 }
 
-// actions are the audited actions, oldest first.
-func (d *desk) actions(t *testing.T) []string {
+// actions returns the audited actions, oldest first.
+func (d *harness) actions(t *testing.T) []string {
 	t.Helper()
 	l := audit.Log{DB: d.DB}
 	list, _, err := l.List(t.Context(), audit.Filter{}, paging.Page{Number: 1, Limit: 100, Order: paging.OldestFirst})
@@ -106,8 +106,7 @@ func (d *desk) actions(t *testing.T) []string {
 	return names
 }
 
-// ignoreDetails leaves out of a transcript what only repeats what was sent and
-// answered.
+// ignoreDetails leaves out the parts of a transcript that only repeat requests and answers.
 var ignoreDetails = cmpopts.IgnoreFields(profile.Check{}, "Likely", "Sent", "Signed", "Answer")
 
 func text(s string) *string { return &s }
@@ -186,7 +185,7 @@ func TestSetURLs(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil || len(contacts) != 1 || len(checks) != 1 {
 		t.Errorf("%d contacts, %d checks, %v; redirect set (-want +got):\n%s", len(contacts), len(checks), err, diff)
 	}
-	// The same again is checked again, and opens no new epoch.
+	// The same URL is checked again, and opens no new epoch.
 	d.now = noon.Add(2 * time.Hour)
 	want.RedirectValidAt, want.UpdatedAt = d.now, d.now
 	want.WebhookURL, want.WebhookValidAt = d.app+"/ok/hook", d.now

@@ -10,17 +10,14 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Remove deletes a partner that has no licenses, with all that belongs to it, in
-// one transaction. What is about licenses, such as events, deliveries and grants,
-// such a partner never had.
-func (b *Book) Remove(ctx context.Context, by audit.Actor, partnerID int64) error {
+// Remove deletes a partner without licenses, with everything that belongs to it, in one
+// transaction. Such a partner never had rows about licenses, such as events, deliveries and grants.
+func (b *Store) Remove(ctx context.Context, by audit.Actor, partnerID int64) error {
 	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := partner.Removable(ctx, tx, partnerID); err != nil {
 			return err
 		}
-		if b.Removed != nil {
-			b.Removed(tx, partnerID)
-		}
+		b.changed(tx, partnerID, Removed)
 		tx.Queue(`DELETE FROM url_checks WHERE partner_id = $1`, partnerID)
 		tx.Queue(`DELETE FROM profiles WHERE partner_id = $1`, partnerID)
 		tx.Queue(`DELETE FROM contacts WHERE partner_id = $1`, partnerID)

@@ -12,24 +12,24 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Field names one of a partner's URLs.
+// Field is one of a partner's URLs.
 type Field string
 
-// The URLs that are checked.
+// The checked URLs.
 const (
 	Redirect Field = redirectField
 	Webhook  Field = webhookField
 )
 
-// RunState is how far the check of a URL is.
+// RunState is the state of the check of a URL.
 type RunState string
 
-// The states of a check.
+// States of a check.
 const (
 	Running     RunState = "running"
 	Passed      RunState = "passed"      // the URL is saved
-	Failed      RunState = "failed"      // the URL that was saved before stays in use
-	Interrupted RunState = "interrupted" // the node that made it stopped
+	Failed      RunState = "failed"      // the previously saved URL stays in use
+	Interrupted RunState = "interrupted" // its node stopped
 )
 
 // Run is the last check of a URL that was begun by Runs.Start.
@@ -37,13 +37,13 @@ type Run struct {
 	Field     Field
 	URL       string
 	State     RunState
-	Problem   string  // why it failed
-	Steps     []Check // so far; the last one of a running check may have no answer yet
+	Problem   string  // the reason for a failure
+	Steps     []Check // so far; the last step of a running check may have no answer yet
 	StartedAt time.Time
 	UpdatedAt time.Time
 }
 
-// storedCheck is a step as the database has it. The names of its members never change.
+// storedCheck is the stored form of a step. The names of its members never change.
 type storedCheck struct {
 	URL     string            `json:"url"`
 	Step    string            `json:"step"`
@@ -71,23 +71,30 @@ func scanRun(r *sqldb.Row, v *Run) error {
 	return nil
 }
 
-// Runs checks URLs in the background of the node where a check was begun, so that a page
-// can show each step as it ends, whichever node shows it.
+// Runs checks URLs in the background of the node that began the check. A page on any node can show
+// each step as it ends.
 type Runs struct {
-	Book *Book
-	Log  *slog.Logger // nil: slog.Default
+	Store *Store
+	Log   *slog.Logger // nil: slog.Default
 
 	Background
 }
 
-// Last returns the last check of each URL of a partner that was begun by Start.
+// Last returns the last check of each URL of a partner that Start began.
 func (r *Runs) Last(ctx context.Context, partnerID int64) (map[Field]Run, error) {
-	list, err := sqldb.All(ctx, r.Book.DB, scanRun, `SELECT field, url, state, problem, transcript, started_at, updated_at
-		FROM url_checks WHERE partner_id = $1`, partnerID)
+	list, err := sqldb.All(
+		ctx,
+		r.Store.DB,
+		scanRun,
+		`SELECT field, url, state, problem, transcript, started_at, updated_at
+		FROM url_checks WHERE partner_id = $1`,
+		partnerID,
+	)
 	if err != nil {
 		return nil, fmt.Errorf("read the checks of URLs: %w", err)
 	}
-	now, found := r.Book.Now(), make(map[Field]Run, len(list))
+	now := r.Store.Now()
+	found := make(map[Field]Run, len(list))
 	for _, run := range list {
 		if run.State == Running && now.Sub(run.StartedAt).Abs() > checkLease {
 			run.State = Interrupted
@@ -97,11 +104,18 @@ func (r *Runs) Last(ctx context.Context, partnerID int64) (map[Field]Run, error)
 	return found, nil
 }
 
-// Start begins the check of a URL and returns at once; the URL is saved if it passes.
-// may is asked before that: the person may have lost the right meanwhile. An empty URL
-// needs no check and is unset at once.
-func (r *Runs) Start(ctx context.Context, by audit.Actor, partnerID int64, field Field, url string, may func(context.Context) error) error {
-	b := r.Book
+// Start begins the check of a URL and returns immediately; the URL is saved if it passes. may is
+// called before that: the person may have lost the right in the meantime. An empty URL needs no
+// check and is unset immediately.
+func (r *Runs) Start(
+	ctx context.Context,
+	by audit.Actor,
+	partnerID int64,
+	field Field,
+	url string,
+	may func(context.Context) error,
+) error {
+	b := r.Store
 	change := URLChange{Webhook: &url}
 	if field == Redirect {
 		change = URLChange{Redirect: &url}
@@ -125,12 +139,20 @@ func (r *Runs) Start(ctx context.Context, by audit.Actor, partnerID int64, field
 	if err != nil {
 		return err
 	}
-	p := &play{runs: r, run: Run{Field: field, URL: url, State: Running, StartedAt: b.Now()}, who: who, update: n, by: by, may: may, claim: claim}
+	p := &play{
+		runs:   r,
+		run:    Run{Field: field, URL: url, State: Running, StartedAt: b.Now()},
+		who:    who,
+		update: n,
+		by:     by,
+		may:    may,
+		claim:  claim,
+	}
 	if err := p.store(ctx); err != nil {
 		claim.End(ctx)
 		return err
 	}
-	if !r.Begin(p.play) { //nolint:contextcheck // it goes on after the request
+	if !r.Begin(p.play) { //nolint:contextcheck // continues after the request
 		claim.End(ctx)
 		f := fault.New(fault.Busy, codeStopping, "This node of the service stops. Send it again.")
 		f.After = time.Second
@@ -139,15 +161,15 @@ func (r *Runs) Start(ctx context.Context, by audit.Actor, partnerID int64, field
 	return nil
 }
 
-// drop removes the record of a check whose URL was unset.
+// drop removes the record of a check after its URL was unset.
 func (r *Runs) drop(ctx context.Context, partnerID int64, field Field) error {
-	return r.Book.DB.Write(ctx, func(tx *sqldb.Tx) error {
+	return r.Store.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		tx.Queue(`DELETE FROM url_checks WHERE partner_id = $1 AND field = $2`, partnerID, string(field))
 		return nil
 	})
 }
 
-// play is one check under way. It belongs to its goroutine.
+// play is one running check. It belongs to its goroutine.
 type play struct {
 	runs   *Runs
 	run    Run
@@ -158,9 +180,9 @@ type play struct {
 	claim  *Claim
 }
 
-// play makes the check, stores each step, and saves the URL if it passes.
+// play runs the check, stores each step, and saves the URL if it passes. The claim ends before the
+// check is shown as over, so that the next one can begin then.
 func (p *play) play(ctx context.Context) {
-	defer p.claim.End(ctx)
 	p.who.progress = func(c Check, answered bool) {
 		if n := len(p.run.Steps); answered && n > 0 {
 			p.run.Steps[n-1] = c
@@ -169,10 +191,11 @@ func (p *play) play(ctx context.Context) {
 		}
 		p.log(p.store(ctx))
 	}
-	steps, err := p.runs.Book.try(ctx, &p.update, p.who)
+	steps, err := p.runs.Store.try(ctx, &p.update, p.who)
 	if err == nil {
 		err = p.save(ctx)
 	}
+	p.claim.End(ctx)
 	if ctx.Err() != nil {
 		p.run.State = Interrupted
 		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
@@ -185,7 +208,8 @@ func (p *play) play(ctx context.Context) {
 	}
 	p.run.State = Passed
 	if err != nil {
-		p.run.State, p.run.Problem = Failed, "The check could not be finished. Save the URL again."
+		p.run.State = Failed
+		p.run.Problem = "The check could not be finished. Save the URL again."
 		if f := fault.Of(err); f != nil {
 			p.run.Problem = f.Text
 		} else {
@@ -200,7 +224,7 @@ func (p *play) save(ctx context.Context) error {
 	if err := p.may(ctx); err != nil {
 		return err
 	}
-	b := p.runs.Book
+	b := p.runs.Store
 	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		_, err := b.setURLs(ctx, tx, p.by, p.who.ID, p.update)
 		return err
@@ -211,7 +235,7 @@ func (p *play) save(ctx context.Context) error {
 	return nil
 }
 
-// store writes how far the check is.
+// store writes the progress of the check.
 func (p *play) store(ctx context.Context) error {
 	steps := make([]storedCheck, len(p.run.Steps))
 	for i, s := range p.run.Steps {
@@ -221,13 +245,23 @@ func (p *play) store(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("write a transcript: %w", err)
 	}
-	b := p.runs.Book
+	b := p.runs.Store
 	err = b.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		tx.Queue(`INSERT INTO url_checks (partner_id, field, url, state, problem, transcript, started_at, updated_at)
+		tx.Queue(
+			`INSERT INTO url_checks (partner_id, field, url, state, problem, transcript, started_at, updated_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-			ON CONFLICT (partner_id, field) DO UPDATE SET url = excluded.url, state = excluded.state, problem = excluded.problem,
+			ON CONFLICT (partner_id, field)
+			DO UPDATE SET url = excluded.url, state = excluded.state, problem = excluded.problem,
 				transcript = excluded.transcript, started_at = excluded.started_at, updated_at = excluded.updated_at`,
-			p.who.ID, string(p.run.Field), p.run.URL, string(p.run.State), p.run.Problem, string(transcript), p.run.StartedAt, b.Now())
+			p.who.ID,
+			string(p.run.Field),
+			p.run.URL,
+			string(p.run.State),
+			p.run.Problem,
+			string(transcript),
+			p.run.StartedAt,
+			b.Now(),
+		)
 		return nil
 	})
 	if err != nil {
@@ -236,7 +270,7 @@ func (p *play) store(ctx context.Context) error {
 	return nil
 }
 
-// log logs what went wrong in the background, where nobody waits for it.
+// log logs errors of the background, where no caller waits for them.
 func (p *play) log(err error) {
 	if err == nil {
 		return

@@ -11,7 +11,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Settings are what a partner chooses about its integration, besides its URLs.
+// Settings are a partner's choices for its integration, besides its URLs.
 type Settings struct {
 	Brand            string
 	Strict           bool
@@ -29,19 +29,24 @@ func SettingsOf(p partner.Partner, f Profile) Settings {
 	}
 }
 
-// SettingsChange changes settings; nil leaves one as it is.
+// SettingsChange changes settings; nil leaves one unchanged.
 type SettingsChange struct {
 	Partner    partner.Change // brand, strictness, single key
 	Connection Connection
 
-	// Was is the settings as the sender saw them: if others stand there by now, nothing
-	// is changed. nil: whatever they are.
+	// Was has the settings that the sender saw: if they have changed since, ChangeSettings refuses.
+	// nil: not checked.
 	Was *Settings
 }
 
 // ChangeSettings changes a partner's settings in one transaction. A change of the single
 // key replaces secrets.
-func (b *Book) ChangeSettings(ctx context.Context, by audit.Actor, partnerID int64, c SettingsChange) (Settings, partner.Issued, error) {
+func (b *Store) ChangeSettings(
+	ctx context.Context,
+	by audit.Actor,
+	partnerID int64,
+	c SettingsChange,
+) (Settings, partner.Issued, error) {
 	if err := c.Partner.Valid(); err != nil {
 		return Settings{}, partner.Issued{}, err
 	}
@@ -60,7 +65,8 @@ func (b *Book) ChangeSettings(ctx context.Context, by audit.Actor, partnerID int
 			return err
 		}
 		f, err := b.setURLs(ctx, tx, by, partnerID, n)
-		after, issued = SettingsOf(p, f), made
+		after = SettingsOf(p, f)
+		issued = made
 		return err
 	})
 	if err != nil {
@@ -69,8 +75,8 @@ func (b *Book) ChangeSettings(ctx context.Context, by audit.Actor, partnerID int
 	return after, issued, nil
 }
 
-// unchanged locks the settings and refuses if they are not what they were.
-func (b *Book) unchanged(ctx context.Context, tx *sqldb.Tx, partnerID int64, was *Settings) error {
+// unchanged locks the settings and refuses if they differ from was.
+func (b *Store) unchanged(ctx context.Context, tx *sqldb.Tx, partnerID int64, was *Settings) error {
 	if was == nil {
 		return nil
 	}
@@ -83,14 +89,18 @@ func (b *Book) unchanged(ctx context.Context, tx *sqldb.Tx, partnerID int64, was
 		return err
 	}
 	if now := SettingsOf(p, f); now != *was {
-		return fault.New(fault.Conflict, CodeSettingsChanged,
-			"Somebody else has changed the settings since the page was shown: %s. Nothing was changed; look at the settings as they are now, and decide again.",
-			was.changes(now))
+		return fault.New(
+			fault.Conflict,
+			CodeSettingsChanged,
+			"Another person has changed the settings since the page was shown: %s. Nothing was changed; look at the "+
+				"settings as they are now, and decide again.",
+			was.changes(now),
+		)
 	}
 	return nil
 }
 
-// changes says what is different now.
+// changes describes the differences.
 func (s Settings) changes(now Settings) string {
 	var list []string
 	add := func(name string, old, now any) {
@@ -107,7 +117,7 @@ func (s Settings) changes(now Settings) string {
 	return strings.Join(list, "; ")
 }
 
-// word is a setting in a sentence.
+// word returns a setting's value for a sentence.
 func word(v any) string {
 	switch v {
 	case true:

@@ -13,8 +13,8 @@ import (
 	"claviger/internal/profile"
 )
 
-// settings are those of a partner now.
-func (d *desk) settings(t *testing.T, id int64) profile.Settings {
+// settings returns the current settings of a partner.
+func (d *harness) settings(t *testing.T, id int64) profile.Settings {
 	t.Helper()
 	p, err := d.Partners.Get(t.Context(), id)
 	if err != nil {
@@ -40,7 +40,7 @@ func TestChangeSettings(t *testing.T) {
 		t.Fatalf("changed to %+v, %v, %v", after, issued, err)
 	}
 
-	// Whoever still sees the old page changes nothing, and learns what is different.
+	// A sender with the old page changes nothing, and is told the differences.
 	_, _, err = d.ChangeSettings(t.Context(), itself, p.ID, profile.SettingsChange{Partner: partner.Change{Brand: text("Other")}, Was: &was})
 	f := fault.Of(err)
 	if f == nil || f.Code != "settings_changed" || f.Kind != fault.Conflict {
@@ -80,7 +80,7 @@ func TestChangeSettings(t *testing.T) {
 	}
 }
 
-// TestSettingsAtOnce: of two who change what they both saw, one does.
+// TestSettingsAtOnce checks that of two concurrent changes of the same settings, one succeeds.
 func TestSettingsAtOnce(t *testing.T) {
 	d := open(t, private)
 	p, _ := d.enrol(t, profile.URLs{})
@@ -100,7 +100,7 @@ func TestSettingsAtOnce(t *testing.T) {
 	}
 }
 
-// TestUpdateChecksAsTheNewPartner: URLs and the partner change together or not at all.
+// TestUpdateChecksAsTheNewPartner checks that URLs and the partner change together or not at all.
 func TestUpdateChecksAsTheNewPartner(t *testing.T) {
 	d := open(t, private)
 	p, _ := d.enrol(t, profile.URLs{})

@@ -10,8 +10,8 @@ import (
 	"claviger/internal/profile"
 )
 
-// TestChecksShareNoConnection: the checks of two partners' URLs at one address, and
-// of partners that are yet to be made, use no connection together.
+// TestChecksShareNoConnection checks that the checks of two partners' URLs at one address, and of
+// partners that are not created yet, share no connection.
 func TestChecksShareNoConnection(t *testing.T) {
 	var mu sync.Mutex
 	of := map[string]map[string]bool{} // paths by connection

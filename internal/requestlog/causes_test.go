@@ -16,13 +16,13 @@ import (
 	"claviger/internal/requestlog"
 )
 
-// given are the tokens of a connection.
+// given contains the tokens of a connection.
 type given struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`
 }
 
-// tokens connects a new license of ours and exchanges its code.
+// tokens connects a new license of our partner and exchanges its code.
 func (h *service) tokens() (license.License, given) {
 	h.Helper()
 	l, code := h.code(h.ours)
@@ -31,7 +31,7 @@ func (h *service) tokens() (license.License, given) {
 	return l, g
 }
 
-// tried sends a call of ours that is refused, and compares what the log has of it.
+// tried sends a call that is refused, and checks its log entry.
 func (h *service) tried(cause, license string, send func() apptest.Answer) (requestlog.Entry, apptest.Answer) {
 	h.Helper()
 	answer := send()
@@ -42,8 +42,8 @@ func (h *service) tried(cause, license string, send func() apptest.Answer) (requ
 	return got, answer
 }
 
-// TestCausesOfTokens: the log says what was wrong with a verifier, a refresh token or an
-// access token, and for which license.
+// TestCausesOfTokens: the log names the error in a verifier, a refresh token or an access token,
+// and the license.
 func TestCausesOfTokens(t *testing.T) {
 	h := startService(t)
 	verifier := strings.Repeat("v", 43)
@@ -96,7 +96,7 @@ func TestCausesOfTokens(t *testing.T) {
 	} {
 		h.tried(c.cause, c.license, c.send)
 	}
-	// What is another's is stored for who sent it, without the license.
+	// Another partner's token is stored for the sender, without the license.
 	h.ours, h.keys = h.other, h.theirs
 	h.tried("refresh_token_of_another_client", "", refresh(expiringTokens.Refresh))
 }

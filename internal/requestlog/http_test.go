@@ -47,8 +47,8 @@ func startService(t *testing.T, change ...func(*app.Config)) *service {
 	return h
 }
 
-// code connects a new license of a partner, with the challenge of PKCE if there is one,
-// and returns it with its code.
+// code connects a new license of a partner, with a PKCE challenge if given, and returns it with its
+// code.
 func (h *service) code(p partner.Partner, challenge ...string) (license.License, string) {
 	h.Helper()
 	l := h.Buy(license.Purchase{PartnerID: p.ID, Tier: 1, Buyer: &account.Person{Email: h.buyer.Email}})
@@ -82,7 +82,7 @@ func (h *service) call(method, path, body string, header ...string) apptest.Answ
 	return apptest.Send(h, h.client, method, h.App.URL()+path, body, header...)
 }
 
-// entries are what is stored of a partner, written out.
+// entries flushes the log and returns a partner's entries.
 func (h *service) entries(p partner.Partner) []requestlog.Entry {
 	h.Helper()
 	h.Must(h.Requests.Flush(h.Context()))
@@ -91,7 +91,7 @@ func (h *service) entries(p partner.Partner) []requestlog.Entry {
 	return list.Entries
 }
 
-// newest is the newest entry of ours, which must be the only one since it was asked last.
+// newest returns our only entry since the last call.
 func (h *service) newest() requestlog.Entry {
 	h.Helper()
 	list := h.entries(h.ours)
@@ -106,8 +106,8 @@ func (h *service) newest() requestlog.Entry {
 	return list[0]
 }
 
-// TestCausesOfTheTokenEndpoint: one code of OAuth stands for many causes, and the log says
-// which it was, and for which license.
+// TestCausesOfTheTokenEndpoint: one OAuth code covers many causes, and the log names the cause and
+// the license.
 func TestCausesOfTheTokenEndpoint(t *testing.T) {
 	h := startService(t)
 	l, used := h.code(h.ours)
@@ -158,7 +158,7 @@ func TestCausesOfTheTokenEndpoint(t *testing.T) {
 	}
 }
 
-// TestRefusedAPICalls: what /v2 refuses is stored under the partner whose key it had.
+// TestRefusedAPICalls: calls that /v2 refuses are stored under the partner of their key.
 func TestRefusedAPICalls(t *testing.T) {
 	h := startService(t)
 	key := "Authorization: Bearer " + h.keys.APIKey
@@ -197,8 +197,8 @@ func TestRefusedAPICalls(t *testing.T) {
 	}
 }
 
-// TestUnknownOAuthPaths: a call to a path of OAuth that does not exist is stored for the
-// client that it names, wherever it does, in a group: the name proves nothing.
+// TestUnknownOAuthPaths: a call to an unknown OAuth path is stored for the client that it names, in
+// a group: the name proves nothing.
 func TestUnknownOAuthPaths(t *testing.T) {
 	h := startService(t)
 	form := "grant_type=authorization_code&client_secret=" + h.keys.ClientSecret + "&client_id=" + h.keys.ClientID
@@ -222,7 +222,7 @@ func TestUnknownOAuthPaths(t *testing.T) {
 	}
 }
 
-// TestEndedKeyIsNamed: who still uses a replaced key finds out here.
+// TestEndedKeyIsNamed: the log shows users of a replaced key.
 func TestEndedKeyIsNamed(t *testing.T) {
 	h := startService(t)
 	if _, err := h.Partners.Rotate(t.Context(), apptest.Tester, h.ours.ID, partner.APIKey, time.Hour); err != nil {
@@ -235,8 +235,8 @@ func TestEndedKeyIsNamed(t *testing.T) {
 	}
 }
 
-// TestAccessTokens: what a token of ours is refused is stored in a group: a buyer's browser
-// may have the token.
+// TestAccessTokens: refused calls with a token are stored in a group: a buyer's browser may have
+// the token.
 func TestAccessTokens(t *testing.T) {
 	h := startService(t)
 	l, tokens := h.tokens()
@@ -250,7 +250,7 @@ func TestAccessTokens(t *testing.T) {
 	}
 }
 
-// TestAuthorizationRequests: a buyer cannot tell the developers what was wrong with the link.
+// TestAuthorizationRequests: a buyer cannot tell the developers the error in the link.
 func TestAuthorizationRequests(t *testing.T) {
 	h := startService(t)
 	h.call("GET", "/openid/authorize?client_id="+h.keys.ClientID+"&redirect_uri=https%3A%2F%2Felsewhere.example%2F%3Fsecret%3D1", "")

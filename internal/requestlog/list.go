@@ -14,28 +14,27 @@ import (
 type Filter struct {
 	Status    int
 	Code      string // or cause
-	Path      string // a part of the path
+	Path      string // part of the path
 	RequestID string
 	License   string
-	From, To  time.Time // zero: no bound; To is not part of it
-	After     Position  // the entries behind it
+	From, To  time.Time // zero: no bound; To is excluded
+	After     Position  // only entries after it
 	Limit     int64
 }
 
 // List is a page of entries, the newest first.
 type List struct {
 	Entries []Entry
-	Next    Position // where the next page begins; zero: there is none
+	Next    Position // start of the next page; zero: there is none
 }
 
-// Position is where a page begins: behind an entry.
+// Position is the start of a page: after an entry.
 type Position struct {
 	At  time.Time
 	Seq int64
 }
 
-// String is the position as a cursor, opaque to its reader. It says where to go on and
-// nothing about who may.
+// String returns the position as an opaque cursor. It grants no access.
 func (p Position) String() string {
 	if p == (Position{}) {
 		return ""
@@ -44,7 +43,7 @@ func (p Position) String() string {
 	return base64.RawURLEncoding.EncodeToString(binary.AppendVarint(b, p.Seq))
 }
 
-// ParsePosition reads a cursor.
+// ParsePosition parses a cursor.
 func ParsePosition(s string) (p Position, ok bool) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	if err != nil {
@@ -62,13 +61,26 @@ func ParsePosition(s string) (p Position, ok bool) {
 }
 
 func scanEntry(r *sqldb.Row, e *Entry) error {
-	return r.Scan(&e.Seq, &e.At, &e.FirstAt, &e.Count, &e.Grouped, &e.Proven, &e.Method, &e.Path, &e.Status, &e.Code, &e.Cause,
-		&e.Message, &e.RequestID, &e.License)
+	return r.Scan(
+		&e.Seq,
+		&e.At,
+		&e.FirstAt,
+		&e.Count,
+		&e.Grouped,
+		&e.Proven,
+		&e.Method,
+		&e.Path,
+		&e.Status,
+		&e.Code,
+		&e.Cause,
+		&e.Message,
+		&e.RequestID,
+		&e.License,
+	)
 }
 
-// List lists a partner's refused calls of the last seven days. Calls and groups are read
-// by an index of their times, each a page at most; a filter is compared with MaxEntries
-// of them at most.
+// List lists a partner's refused calls of the last seven days. Calls and groups are read by an
+// index of their times, each at most a page. A filter examines at most MaxEntries of them.
 func (l *Log) List(ctx context.Context, partnerID int64, f Filter) (List, error) {
 	from := l.Now().Add(-Kept)
 	if f.From.After(from) {
@@ -76,11 +88,17 @@ func (l *Log) List(ctx context.Context, partnerID int64, f Filter) (List, error)
 	}
 	where, args := f.conditions([]any{partnerID, from, f.Limit + 1})
 	const order = ` ORDER BY at DESC, seq DESC LIMIT $3`
-	entries, err := sqldb.All(ctx, l.DB, scanEntry, `SELECT seq, at, first_at, count, grouped, proven, method, path, status, code, cause, message, request_id, license_key
+	entries, err := sqldb.All(
+		ctx,
+		l.DB,
+		scanEntry,
+		`SELECT seq, at, first_at, count, grouped, proven, method, path, status, code, cause, message, request_id, license_key
 		FROM (SELECT * FROM (SELECT seq, at, at AS first_at, 1 AS count, TRUE AS proven, FALSE AS grouped, method, path, status, code, cause, message, request_id, license_key
 				FROM refused_calls WHERE `+where+order+`) AS c
-			UNION ALL SELECT * FROM (SELECT seq, at, first_at, count, proven, TRUE AS grouped, method, path, status, code, cause, message, request_id, license_key
-				FROM refused_groups WHERE `+where+order+`) AS g) AS entries`+order, args...)
+			UNION ALL SELECT *
+			FROM (SELECT seq, at, first_at, count, proven, TRUE AS grouped, method, path, status, code, cause, message, request_id, license_key
+				FROM refused_groups WHERE `+where+order+`) AS g) AS entries`+order,
+		args...)
 	if err != nil {
 		return List{}, fmt.Errorf("list refused requests: %w", err)
 	}
@@ -92,7 +110,7 @@ func (l *Log) List(ctx context.Context, partnerID int64, f Filter) (List, error)
 	return list, nil
 }
 
-// conditions are what both tables are filtered by.
+// conditions returns the filter conditions for both tables.
 func (f Filter) conditions(args []any) (string, []any) {
 	where := `partner_id = $1 AND at >= $2`
 	add := func(condition string, values ...any) {
@@ -127,41 +145,48 @@ func (f Filter) conditions(args []any) (string, []any) {
 	return where, args
 }
 
-// Hour is how many calls of a partner there were in an hour.
+// Hour counts a partner's calls in an hour.
 type Hour struct {
-	At       time.Time // its beginning
+	At       time.Time // its start
 	Answered int64
 	Refused  int64
-	Dropped  int64 // refused ones that are not in the list, because too many came at once
+	Dropped  int64 // refused calls missing from the list, because too many came at the same time
 }
 
-// Hours returns the counts of a partner from the hour of a time on, the oldest first.
-// Hours without a call are not there.
+// Hours returns the counts of a partner from the hour of a time on, the oldest first. Hours without
+// a call are omitted.
 func (l *Log) Hours(ctx context.Context, partnerID int64, from time.Time) ([]Hour, error) {
 	list, err := sqldb.All(ctx, l.DB, func(r *sqldb.Row, h *Hour) error {
 		var hour int64
 		err := r.Scan(&hour, &h.Answered, &h.Refused, &h.Dropped)
 		h.At = time.Unix(hour*3600, 0).UTC()
 		return err
-	}, `SELECT hour, answered, refused, dropped FROM request_counts WHERE partner_id = $1 AND hour >= $2 ORDER BY hour`, partnerID, hourOf(from))
+	}, `SELECT hour, answered, refused, dropped FROM request_counts WHERE partner_id = $1 AND hour >= $2
+		ORDER BY hour`, partnerID, hourOf(from))
 	if err != nil {
 		return nil, fmt.Errorf("read how many requests there were: %w", err)
 	}
 	return list, nil
 }
 
-// Sum is the counts of a partner from the hour of a time on, together.
+// Sum returns the total counts of a partner from the hour of a time on.
 func (l *Log) Sum(ctx context.Context, partnerID int64, from time.Time) (Hour, error) {
-	sum, err := sqldb.One(ctx, l.DB, func(r *sqldb.Row, h *Hour) error { return r.Scan(&h.Answered, &h.Refused, &h.Dropped) },
+	sum, err := sqldb.One(
+		ctx,
+		l.DB,
+		func(r *sqldb.Row, h *Hour) error { return r.Scan(&h.Answered, &h.Refused, &h.Dropped) },
 		`SELECT CAST(coalesce(sum(answered), 0) AS bigint), CAST(coalesce(sum(refused), 0) AS bigint), CAST(coalesce(sum(dropped), 0) AS bigint)
-		FROM request_counts WHERE partner_id = $1 AND hour >= $2`, partnerID, hourOf(from))
+		FROM request_counts WHERE partner_id = $1 AND hour >= $2`,
+		partnerID,
+		hourOf(from),
+	)
 	if err != nil {
 		return Hour{}, fmt.Errorf("count requests: %w", err)
 	}
 	return sum, nil
 }
 
-// Prune removes what has expired, and returns how many rows that were.
+// Prune deletes expired rows, and returns their number.
 func (l *Log) Prune(ctx context.Context) (int64, error) {
 	var sum int64
 	old := l.Now().Add(-Kept)
@@ -169,9 +194,11 @@ func (l *Log) Prune(ctx context.Context) (int64, error) {
 		before time.Time
 		sql    string
 	}{
-		{old, `DELETE FROM refused_calls WHERE (partner_id, slot) IN (SELECT partner_id, slot FROM refused_calls WHERE at < $1 ORDER BY at LIMIT $2)`},
-		{old, `DELETE FROM refused_groups WHERE (partner_id, seq) IN (SELECT partner_id, seq FROM refused_groups WHERE at < $1 ORDER BY at LIMIT $2)`},
-		// The hours are numbers, so this bound is one too.
+		{old, `DELETE FROM refused_calls WHERE (partner_id, slot) IN (SELECT partner_id, slot FROM refused_calls
+			WHERE at < $1 ORDER BY at LIMIT $2)`},
+		{old, `DELETE FROM refused_groups WHERE (partner_id, seq) IN (SELECT partner_id, seq FROM refused_groups
+			WHERE at < $1 ORDER BY at LIMIT $2)`},
+		// Hours are numbers, so this limit is one, too.
 		{time.Unix(0, hourOf(l.Now().Add(-countsKept))), `DELETE FROM request_counts WHERE (partner_id, hour) IN (
 			SELECT partner_id, hour FROM request_counts WHERE hour < $1 ORDER BY hour LIMIT $2)`},
 	} {

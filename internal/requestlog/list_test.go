@@ -9,7 +9,7 @@ import (
 	"claviger/internal/requestlog"
 )
 
-// several puts in an hour of calls: one a minute, each fifth only names the partner.
+// several adds an hour of calls: one a minute; each fifth is unauthenticated.
 func (h *harness) several() {
 	for i := range 60 {
 		h.Refused(call(func(c *requestlog.Call) {
@@ -53,7 +53,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// Pages follow one another without a gap, calls and groups in one order.
+// Pages follow one another without a gap, with calls and groups in one order.
 func TestPages(t *testing.T) {
 	h := newHarness(t)
 	h.several()

@@ -2,18 +2,18 @@ package requestlog
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics counts what the log could not store.
+// Metrics counts calls that the log could not store.
 type Metrics struct {
 	dropped prometheus.Counter
 	failed  prometheus.Counter
 }
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics creates and registers the metrics.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "claviger_refused_requests_dropped_total",
-			Help: "Refused calls of partners that were only counted, because too many came at once.",
+			Help: "Refused calls of partners that were only counted, because too many came at the same time.",
 		}),
 		failed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "claviger_refused_requests_write_failures_total",
@@ -24,14 +24,14 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-// drop counts calls that were dropped. A nil Metrics counts nothing.
+// drop counts dropped calls. A nil Metrics counts nothing.
 func (m *Metrics) drop(n int) {
 	if m != nil {
 		m.dropped.Add(float64(n))
 	}
 }
 
-// fail counts a write that failed. A nil Metrics counts nothing.
+// fail counts a failed write. A nil Metrics counts nothing.
 func (m *Metrics) fail() {
 	if m != nil {
 		m.failed.Inc()

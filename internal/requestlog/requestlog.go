@@ -1,45 +1,44 @@
-// Package requestlog stores which calls of a partner were refused in the last seven days
-// and why, so that its developers need not guess, and counts those that were answered. It
-// owns the tables refused_counters, refused_calls, refused_groups and request_counts.
+// Package requestlog stores a partner's refused calls of the last seven days with their reasons,
+// for its developers, and counts answered calls. It owns the tables refused_counters,
+// refused_calls, refused_groups and request_counts.
 //
-// A request only adds to a bounded queue in memory: it never waits and never fails for
-// the log. A writer stores in batches what is there; what does not fit is counted as
-// dropped. A process that is killed loses what it had not written yet, a second's worth.
+// A request only adds to a bounded queue in memory: it never waits or fails because of the log. A
+// writer stores the queue in batches; calls that do not fit are counted as dropped. A killed
+// process loses its unwritten calls, about a second's worth.
 //
-// A partner has MaxEntries at most. Calls that were authenticated have one each, and a
-// new one takes the place of the oldest. Client ids are public, so anybody can make calls
-// that name a partner: those are grouped, one entry for all that were refused in the same
-// way on a day, and have at most a tenth of the entries. Calls beyond a rate limit are
-// grouped too.
+// A partner has at most MaxEntries. Authenticated calls have one each, and a new one replaces the
+// oldest. Client ids are public, so anyone can make calls that name a partner. Those are grouped:
+// one entry for all that were refused in the same way on a day, in at most a tenth of the entries.
+// Calls beyond a rate limit are grouped, too.
 //
-// No entry has a query, a header or a body, and what looks like a secret in a path or a
-// message is replaced.
+// No entry contains a query, a header or a body, and anything like a secret in a path or a message
+// is replaced.
 package requestlog
 
 import (
-	"context"
 	"log/slog"
 	"sync"
 	"time"
 
+	"claviger/internal/license"
 	"claviger/internal/sqldb"
 )
 
-// MaxEntries is how many entries a partner has at most: MaxGroups of them are groups.
+// MaxEntries is the maximum number of a partner's entries; MaxGroups of them are groups.
 const (
 	MaxEntries = 2000
 	MaxGroups  = MaxEntries / 10
 	slots      = MaxEntries - MaxGroups
 )
 
-// Kept is for how long an entry is shown, and countsKept for how long the hourly counts are.
+// Kept is how long an entry is shown; countsKept is the retention of the hourly counts.
 const (
 	Kept       = 7 * 24 * time.Hour
 	countsKept = 90 * 24 * time.Hour
 )
 
-// The bounds of what waits in memory to be written, for all partners and for one, so that
-// one partner's flood leaves the others their share. It is written once a second.
+// The limits of the queue in memory, for all partners and for one, so that one partner's flood
+// leaves the others their share. It is written once a second.
 const (
 	maxWaitingCalls  = 2048
 	maxPartnerCalls  = 256
@@ -50,29 +49,29 @@ const (
 // Call is a refused call.
 type Call struct {
 	PartnerID int64
-	Proven    bool // the partner's credentials were right; otherwise somebody named the partner
-	Limited   bool // it was one too many
+	Proven    bool // with valid credentials of the partner; otherwise the call only named it
+	Limited   bool // rejected by a rate limit
 	At        time.Time
 	Method    string
 	Path      string // without the query
-	Route     string // the pattern that the path matched; "": none
+	Route     string // pattern that the path matched; "": none
 	Status    int
 	Code      string
-	Cause     string // which of several the code stands for; ""
+	Cause     string // the exact cause, if the code has several; or ""
 	Message   string
 	RequestID string
-	License   string // the key of the license that it named; ""
-	LicenseID int64  // or the number of that license; 0
+	License   string // key of the license that it named; or ""
+	LicenseID int64  // or the id of that license; 0
 }
 
-// Entry is one refused call, or several that are grouped.
+// Entry is one refused call, or a group of them.
 type Entry struct {
 	Seq       int64 // unique for the partner
 	At        time.Time
-	FirstAt   time.Time // of a group; of a single call it is At
+	FirstAt   time.Time // of a group; otherwise At
 	Count     int64     // 1 for a single call
 	Grouped   bool
-	Proven    bool // the partner's credentials were right
+	Proven    bool // with valid credentials of the partner
 	Method    string
 	Path      string // of a group: the pattern
 	Status    int
@@ -80,7 +79,7 @@ type Entry struct {
 	Cause     string
 	Message   string
 	RequestID string // of a group: of the last call
-	License   string // likewise
+	License   string // of a group: of the last call
 }
 
 // Log stores refused calls. DB and Now must be set.
@@ -88,20 +87,19 @@ type Log struct {
 	DB  *sqldb.DB
 	Now func() time.Time
 
-	// Keys returns the keys of licenses by their numbers. Nil: they are not looked up.
-	Keys func(ctx context.Context, ids []int64) (map[int64]string, error)
+	Licenses *license.Store // has the keys of licenses; nil: they are not looked up
 
-	Metrics *Metrics     // nil: nothing is measured
-	Logger  *slog.Logger // nil: nothing is logged
+	Metrics *Metrics     // nil: no metrics
+	Logger  *slog.Logger // nil: no log messages
 
 	flushing sync.Mutex
-	writing  *batch // taken and not written yet; guarded by flushing
+	writing  *batch // removed from pending and not written yet; guarded by flushing
 
 	mu      sync.Mutex
 	pending *batch // guarded by mu
 }
 
-// batch is what waits to be written.
+// batch contains unwritten calls and counts.
 type batch struct {
 	calls   map[int64][]Call // by partner
 	groups  map[int64]map[groupKey]*group
@@ -110,7 +108,7 @@ type batch struct {
 	nGroups int
 }
 
-// groupKey is what the calls of a group have in common.
+// groupKey contains the values that all calls of a group share.
 type groupKey struct {
 	day          int64
 	proven       bool
@@ -119,7 +117,7 @@ type groupKey struct {
 	code, cause  string
 }
 
-// group is the calls of a group: the last one, the time of the first and how many.
+// group summarizes the calls of a group: the last one, the time of the first, and the number.
 type group struct {
 	last    Call
 	firstAt time.Time
@@ -129,14 +127,14 @@ type group struct {
 // countKey is an hour of a partner.
 type countKey struct{ partnerID, hour int64 }
 
-// count is how many calls there were in an hour.
+// count counts calls in an hour.
 type count struct{ answered, refused, dropped int64 }
 
 func newBatch() *batch {
 	return &batch{calls: map[int64][]Call{}, groups: map[int64]map[groupKey]*group{}, counts: map[countKey]*count{}}
 }
 
-// hourOf and dayOf are the hour and the day of a time in UTC, counted from 1970.
+// hourOf and dayOf return the hour and the day of a time in UTC, counted from 1970.
 func hourOf(t time.Time) int64 { return t.Unix() / 3600 }
 func dayOf(t time.Time) int64  { return t.Unix() / 86400 }
 
@@ -148,7 +146,7 @@ func (l *Log) Answered(partnerID int64) {
 	l.waiting().count(partnerID, at).answered++
 }
 
-// Refused takes a refused call. It never waits.
+// Refused queues a refused call. It never waits.
 func (l *Log) Refused(c Call) {
 	c.At = l.Now()
 	l.mu.Lock()
@@ -162,7 +160,7 @@ func (l *Log) Refused(c Call) {
 	}
 }
 
-// waiting is what waits, under the lock.
+// waiting returns the pending batch. The caller must hold mu.
 func (l *Log) waiting() *batch {
 	if l.pending == nil {
 		l.pending = newBatch()
@@ -170,8 +168,8 @@ func (l *Log) waiting() *batch {
 	return l.pending
 }
 
-// take removes and returns what waits.
-func (l *Log) take() *batch {
+// drain removes and returns the pending batch.
+func (l *Log) drain() *batch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.waiting()
@@ -189,7 +187,7 @@ func (b *batch) count(partnerID int64, at time.Time) *count {
 	return n
 }
 
-// add takes a call, and reports whether it fitted.
+// add adds a call, and reports whether it fitted.
 func (b *batch) add(c Call) bool {
 	if !c.Proven || c.Limited {
 		return b.group(c)
@@ -203,8 +201,8 @@ func (b *batch) add(c Call) bool {
 	return true
 }
 
-// group adds a call to its group. Its path is the pattern: whoever makes up paths makes
-// no groups.
+// group adds a call to its group. The group has the pattern of the path, so that invented paths
+// make no groups.
 func (b *batch) group(c Call) bool {
 	c.Path = c.Route
 	key := groupKey{dayOf(c.At), c.Proven, c.Method, c.Path, c.Status, c.Code, c.Cause}

@@ -10,15 +10,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"claviger/internal/license"
 	"claviger/internal/requestlog"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// start is when the tests begin: at noon, so that a few hours are of one day.
+// start is noon, so that a few hours are within one day.
 var start = time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 
-// harness is a log on a database of its own, with a clock that the test sets.
+// harness is a log on its own database, with a clock set by the test.
 type harness struct {
 	testing.TB
 	*requestlog.Log
@@ -32,7 +33,7 @@ func newHarness(t testing.TB) *harness {
 	return h
 }
 
-// call is a refused call of partner 1.
+// call returns a refused call of partner 1.
 func call(change ...func(*requestlog.Call)) requestlog.Call {
 	c := requestlog.Call{
 		PartnerID: 1, Proven: true, Method: "GET", Path: "/v2/licenses", Route: "/v2/licenses", Status: 400,
@@ -44,7 +45,7 @@ func call(change ...func(*requestlog.Call)) requestlog.Call {
 	return c
 }
 
-// unproven is a call that only names its partner.
+// unproven makes a call unauthenticated.
 func unproven(c *requestlog.Call) {
 	c.Proven, c.Method, c.Path, c.Route, c.Status = false, "POST", "/openid/token", "/openid/token", 401
 	c.Code, c.Cause, c.Message = "invalid_client", "client_secret_wrong", "The client_secret is not one of this client_id."
@@ -80,8 +81,14 @@ func (h *harness) count(table string) int64 {
 
 func TestRefusedCallsAreListed(t *testing.T) {
 	h := newHarness(t)
-	h.Keys = func(_ context.Context, ids []int64) (map[int64]string, error) {
-		return map[int64]string{7: "0190a1b2-0000-7000-8000-000000000007"}, nil
+	h.Licenses = &license.Store{DB: h.DB}
+	err := h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+		_, err := tx.Exec(t.Context(), `INSERT INTO licenses (id, partner_id, ord, license_key, redemption_id, status, tier, owner_id, redeemed, released, held, erased, epoch, event_ms, created_at, updated_at)
+			VALUES (7, 1, 1, '0190a1b2-0000-7000-8000-000000000007', 'r', 1, 1, 0, FALSE, FALSE, 0, FALSE, 0, 1, 1, 1)`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	h.Refused(call())
 	h.now = h.now.Add(time.Minute)
@@ -106,13 +113,13 @@ func TestRefusedCallsAreListed(t *testing.T) {
 	}
 }
 
-// Whoever knows a client id can make such calls, from anywhere and in any number.
+// Anyone who knows a client id can make such calls, from anywhere and in any number.
 func TestUnprovenCallsAreGrouped(t *testing.T) {
 	h := newHarness(t)
 	for i := range 1000 {
 		h.Refused(call(unproven, func(c *requestlog.Call) { c.RequestID = fmt.Sprint("req_", i) }))
 		if i == 499 {
-			h.flush() // as another batch, or another node
+			h.flush() // another batch, or another node
 		}
 		h.now = h.now.Add(time.Second)
 	}
@@ -126,7 +133,7 @@ func TestUnprovenCallsAreGrouped(t *testing.T) {
 	}
 }
 
-// Calls beyond a rate limit would push out all others.
+// Calls beyond a rate limit would displace all others.
 func TestLimitedCallsAreGrouped(t *testing.T) {
 	h := newHarness(t)
 	h.Refused(call())
@@ -151,7 +158,7 @@ func TestEntriesAreBounded(t *testing.T) {
 			h.flush()
 		}
 	}
-	// Codes and causes come from the program, so that there are few; the bound does not rely on it.
+	// Codes and causes come from the program, so there are few; the limit does not rely on it.
 	for i := range 2 * requestlog.MaxGroups {
 		h.Refused(call(unproven, func(c *requestlog.Call) { c.Code = fmt.Sprint("code_", i) }))
 		h.now = h.now.Add(time.Millisecond)
@@ -172,8 +179,8 @@ func TestEntriesAreBounded(t *testing.T) {
 	}
 }
 
-// A flood fits into bounded memory: what is too much is counted, for the partner and for
-// the operator, and another partner's calls still fit.
+// A flood fits into bounded memory: excess calls are counted, for the partner and for the operator,
+// and another partner's calls still fit.
 func TestFloodIsDropped(t *testing.T) {
 	h := newHarness(t)
 	for range 10_000 {
@@ -214,7 +221,7 @@ func (h *harness) dropped() float64 {
 	return -1
 }
 
-// While the database does not take it, what waits stays and does not grow.
+// While the database is unavailable, the queue stays and does not grow.
 func TestFailedWriteIsTriedAgain(t *testing.T) {
 	h := newHarness(t)
 	h.Refused(call())

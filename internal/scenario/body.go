@@ -12,16 +12,16 @@ import (
 	"claviger/internal/fault"
 )
 
-// MaxBody is how many bytes the body of a test event may have.
+// MaxBody is the maximum size in bytes of a test event's body.
 const MaxBody = 16 << 10
 
 // firstTestID is the lowest id that a test event can have: it comes from the clock.
 const firstTestID = 1_600_000_000
 
-// ForceTest makes a body of somebody's own fit to be sent: one JSON object whose member
-// test is true, all else as it was written. It returns the body with the event id that it
-// names if that is one of test events, and else with the id given: a test must not use
-// the webhook-id of a real event.
+// ForceTest makes a user's body fit to be sent: one JSON object with test set to true and
+// everything else unchanged. It returns the body and the event id that the body names, if that is
+// in the range of test events, otherwise the given id: a test must not use the webhook-id of a real
+// event.
 func ForceTest(body string, id int64) ([]byte, int64, error) {
 	text := bytes.TrimSpace([]byte(body))
 	refuse := func(why string) error { return fault.Field("body", "%s", why) }
@@ -55,8 +55,7 @@ func ForceTest(body string, id int64) ([]byte, int64, error) {
 	return forced, id, nil
 }
 
-// valuesOf finds the values of a member of an object, of which there may be several: from
-// where to where each is.
+// valuesOf returns the start and end of each value of a member; a member may occur several times.
 func valuesOf(object []byte, name string) ([][2]int, error) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if _, err := d.Token(); err != nil {
@@ -72,7 +71,7 @@ func valuesOf(object []byte, name string) ([][2]int, error) {
 		if err := d.Decode(&value); err != nil {
 			return nil, err
 		}
-		if text, ok := key.(string); ok && strings.EqualFold(text, name) { // Go's decoder reads either
+		if text, ok := key.(string); ok && strings.EqualFold(text, name) { // Go's decoder ignores case
 			end := int(d.InputOffset())
 			spans = append(spans, [2]int{end - len(value), end})
 		}
@@ -86,7 +85,7 @@ func valuesOf(object []byte, name string) ([][2]int, error) {
 	return spans, nil
 }
 
-// named is what a body says about its license.
+// named contains the license data in a body.
 type named struct {
 	Key     string `json:"license_key"`
 	Status  string `json:"license_status"`
@@ -94,7 +93,7 @@ type named struct {
 	EventID int64  `json:"event_id"`
 }
 
-// bodyOf reads a body. Members of another type are left out.
+// bodyOf parses a body. It ignores members of another type.
 func bodyOf(body []byte) named {
 	var members map[string]json.RawMessage
 	var n named
@@ -102,15 +101,15 @@ func bodyOf(body []byte) named {
 		return n
 	}
 	for name, to := range map[string]any{"license_key": &n.Key, "license_status": &n.Status, "tier": &n.Tier, "event_id": &n.EventID} {
-		_ = json.Unmarshal(members[name], to) // a member of another type says nothing
+		_ = json.Unmarshal(members[name], to) // ignore a member of another type
 	}
 	return n
 }
 
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// licenseIn is the test license of a body; its key is empty if the body names none that
-// could be a license.
+// licenseIn returns the test license of a body; its key is empty if the body names no valid
+// license.
 func licenseIn(body []byte, now time.Time) License {
 	n := bodyOf(body)
 	switch n.Status {

@@ -10,8 +10,7 @@ import (
 	"claviger/internal/scenario"
 )
 
-// TestForceTest: whatever is written, the event says that it is a test, and all else
-// stays as it was written.
+// TestForceTest: any body is marked as a test, and everything else stays unchanged.
 func TestForceTest(t *testing.T) {
 	const clock = 1_772_625_600
 	for body, want := range map[string]string{
@@ -37,7 +36,7 @@ func TestForceTest(t *testing.T) {
 		}
 	}
 	for body, want := range map[string]int64{
-		`{"event_id":1772625000}`:         1772625000, // of a test event before
+		`{"event_id":1772625000}`:         1772625000, // of an earlier test event
 		`{"event_id":42}`:                 clock,      // of a real event
 		`{"event_id":9999999999}`:         clock,
 		`{"event_id":"1772625000"}`:       clock,
@@ -50,7 +49,7 @@ func TestForceTest(t *testing.T) {
 	}
 }
 
-// TestOneEvent: a body of somebody's own is sent as it is.
+// TestOneEvent: a user's own body is sent unchanged.
 func TestOneEvent(t *testing.T) {
 	a := &application{}
 	r := runner(t, a)

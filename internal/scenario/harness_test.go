@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"claviger/internal/courier"
+	"claviger/internal/diagnose"
 	"claviger/internal/scenario"
 )
 
@@ -22,7 +23,7 @@ const ownSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwZ2tJ4cD1xY8="
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 123456789, time.UTC)
 
-// event is a body as the application reads it.
+// event is a body as the application parses it.
 type event struct {
 	Key     string `json:"license_key"`
 	Kind    string `json:"event"`
@@ -39,17 +40,16 @@ type event struct {
 	Body    string
 }
 
-// application is a partner's program. Its fields are the mistakes that it makes; the
-// zero value makes none.
+// application is a partner's program. Its fields are its mistakes; the zero value makes none.
 type application struct {
 	verifiesNothing  bool
 	acceptsUnsigned  bool // verifies only if there is a signature
-	bodyOnly         bool // accepts a signature over the body alone, too
+	bodyOnly         bool // also accepts a signature over the body alone
 	keepsOld         bool // accepts old timestamps
 	refusesTwice     bool // answers 409 to an event that it has
 	refusesOlder     bool // answers 409 to an event older than the stored one
-	refusesUnknown   bool // answers 404 for a license that it has not
-	strictSchema     bool // answers 422 to a member that it does not know
+	refusesUnknown   bool // answers 404 for an unknown license
+	strictSchema     bool // answers 422 to an unknown member
 	fails            bool // answers 500 to a wrong signature
 	answer           func(w http.ResponseWriter, e event) bool
 	mu               sync.Mutex
@@ -124,7 +124,7 @@ func sign(text string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// runner is one against an application.
+// runner returns a Runner for an application.
 func runner(t *testing.T, a http.Handler) *scenario.Runner {
 	t.Helper()
 	s := httptest.NewServer(a)
@@ -132,13 +132,15 @@ func runner(t *testing.T, a http.Handler) *scenario.Runner {
 	client := courier.New(courier.Options{AllowPrivate: true, UserAgent: "tests/1"})
 	t.Cleanup(client.Close)
 	return &scenario.Runner{
-		Client: client, Now: func() time.Time { return noon },
-		Target: scenario.Target{URL: s.URL + "/hook", Brand: "Acme", Secrets: courier.NewSecrets(ownSecret)},
+		Runner: diagnose.Runner{
+			Client: client, Now: func() time.Time { return noon },
+			Target: diagnose.Target{URL: s.URL + "/hook", Brand: "Acme", Secrets: courier.NewSecrets(ownSecret)},
+		},
 	}
 }
 
 // run runs one scenario.
-func run(t *testing.T, r *scenario.Runner, name string) []scenario.Result {
+func run(t *testing.T, r *scenario.Runner, name string) []diagnose.Result {
 	t.Helper()
 	s, ok := scenario.ByName(name)
 	if !ok {
@@ -154,8 +156,8 @@ func run(t *testing.T, r *scenario.Runner, name string) []scenario.Result {
 	return results
 }
 
-// verdicts are those of results, in short.
-func verdicts(results []scenario.Result) string {
+// verdicts joins the verdicts of results.
+func verdicts(results []diagnose.Result) string {
 	var list []string
 	for _, r := range results {
 		list = append(list, string(r.Verdict))

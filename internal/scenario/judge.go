@@ -1,16 +1,16 @@
 package scenario
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"claviger/internal/courier"
+	"claviger/internal/diagnose"
 )
 
-// words say what is expected of the answer.
+// words describes the expected answer.
 func (x expectation) words(strict bool) string {
 	delivered := `any 2xx without "success": false`
 	if strict {
@@ -22,7 +22,12 @@ func (x expectation) words(strict bool) string {
 	case betterNot:
 		return `a refusal, such as 401; accepting it is a warning`
 	case quick:
-		return fmt.Sprintf("%s within %s; a warning up to %s, and a failure beyond", delivered, QuickAnswer, courier.Timeout)
+		return fmt.Sprintf(
+			"%s within %s; a warning up to %s, and a failure beyond",
+			delivered,
+			QuickAnswer,
+			courier.Timeout,
+		)
 	case page:
 		return fmt.Sprintf("200, within %s", courier.Timeout)
 	case noError:
@@ -32,53 +37,38 @@ func (x expectation) words(strict bool) string {
 	return fmt.Sprintf("%s, within %s", delivered, courier.Timeout)
 }
 
-// judge compares the replies to a step with what is expected, and shows the worst of
-// them.
-func (p *play) judge(result *Result, s step, replies []reply) {
+// judge compares the replies to a step with the expectation, and shows the worst of them.
+func (p *play) judge(result *diagnose.Result, s step, replies []diagnose.Result) {
 	worst := replies[0]
 	for _, r := range replies[1:] {
-		if p.worse(r, worst) {
+		if worse(r, worst) {
 			worst = r
 		}
 	}
-	p.show(result, worst)
-	if worst.err != nil {
-		p.unanswered(result, worst.err)
+	*result = worst
+	p.SkipUnanswered(result)
+	if result.Answer == "" {
 		return
 	}
-	ok, why := courier.Delivered(worst.answer.Status, worst.answer.Body, p.Target.Strict)
 	switch s.expect {
 	case refused, betterNot:
-		p.judgeRefusal(result, s, worst.answer, ok, why)
+		judgeRefusal(result, s)
 	case accepted, proves, quick:
-		p.judgeDelivery(result, s, worst, ok, why)
-	case page, noError: // are not posted; see visit
+		p.judgeDelivery(result, s)
+	case page, noError: // not posted; see visit
 	}
 	if s.many > 1 {
 		result.Text += "; " + times(replies)
 	}
 }
 
-// unanswered is a step that got no HTTP answer.
-func (p *play) unanswered(result *Result, err error) {
-	p.silent = true
-	result.Verdict, result.Text = Fail, courier.Explain(err)
-	result.Cause = courier.CauseOf(result.Text)
-	if errors.Is(err, errBound) {
-		result.Text = errBound.Error() + ", so it was ended"
-	}
-	if remedy := courier.Remedy(err); remedy != "" {
-		result.Do = []string{remedy}
-	}
-}
-
 // worse reports whether a is worse than b: no answer, not delivered, or slower.
-func (p *play) worse(a, b reply) bool {
-	rank := func(r reply) int {
-		if r.err != nil {
+func worse(a, b diagnose.Result) bool {
+	rank := func(r diagnose.Result) int {
+		switch {
+		case r.Answer == "":
 			return 2
-		}
-		if ok, _ := courier.Delivered(r.answer.Status, r.answer.Body, p.Target.Strict); !ok {
+		case !r.Delivered:
 			return 1
 		}
 		return 0
@@ -86,66 +76,67 @@ func (p *play) worse(a, b reply) bool {
 	if x, y := rank(a), rank(b); x != y {
 		return x > y
 	}
-	return a.took > b.took
+	return a.Took > b.Took
 }
 
 // judgeDelivery judges a step that must be delivered.
-func (p *play) judgeDelivery(result *Result, s step, r reply, ok bool, why string) {
-	likely := p.signer.Likely(r.answer, p.Target.Strict)
-	p.delivered = p.delivered || ok
+func (p *play) judgeDelivery(result *diagnose.Result, s step) {
+	p.delivered = p.delivered || result.Delivered
 	switch {
-	case !ok:
-		result.Verdict, result.Text = Fail, why
-		result.Do = p.advice(s, r.answer.Status, likely)
-	case s.expect == quick && r.took > QuickAnswer:
-		result.Verdict, result.Text = Warn, "it was delivered, but the answer took "+round(r.took)
+	case !result.Delivered:
+		result.Do = p.advice(s, result.Reply.Status, result.Do)
+	case s.expect == quick && result.Took > QuickAnswer:
+		result.Verdict = diagnose.Warn
+		result.Text = "it was delivered, but the answer took " + round(result.Took)
 		result.Do = []string{s.do}
-	case len(likely) > 0:
-		result.Verdict, result.Text, result.Do = Warn, "it was delivered", likely
-	default:
-		result.Verdict, result.Text = Pass, "it was delivered"
-		if s.expect == quick {
-			result.Text += "; the answer took " + round(r.took)
-		}
+	case s.expect == quick && result.Verdict == diagnose.Pass:
+		result.Text += "; the answer took " + round(result.Took)
 	}
 }
 
-// advice is what to do about a step that was not delivered. What only steps that reach the
-// partner's code can do wrong is said of those alone.
+// advice returns advice on a step that was not delivered. Advice about the partner's code is given
+// only if the step reached it.
 func (p *play) advice(s step, status int, likely []string) []string {
-	moved, refused := status >= 300 && status < 400, refusesSignature(status) && !p.delivered
+	moved := status >= 300 && status < 400
+	refused := slices.Contains([]int{400, 401, 403, 422}, status) && !p.delivered
 	switch {
 	case (moved || refused && (status == 401 || status == 403)) && s.expect != proves:
 		return likely
-	case moved || refused: // it is rather the URL or the signature than this step
+	case moved || refused: // the URL or the signature is the likelier cause
 		return slices.Concat(likely, []string{s.do})
 	}
 	return slices.Concat([]string{s.do}, likely)
 }
 
 // judgeRefusal judges a step that must not be delivered.
-func (p *play) judgeRefusal(result *Result, s step, a courier.Answer, ok bool, why string) {
+func judgeRefusal(result *diagnose.Result, s step) {
+	why := result.Text
+	status := result.Reply.Status
 	switch {
-	case ok && s.expect == betterNot:
-		result.Verdict, result.Text, result.Do = Warn, "it was accepted, and should not be", []string{s.do}
-	case ok:
-		result.Verdict, result.Text, result.Do = Fail, "it was accepted, and must not be", []string{s.do}
-	case a.Status < 300 || a.Status >= 400 && a.Status < 500:
-		result.Verdict, result.Text = Pass, "it was refused, as it should be: "+why
+	case result.Delivered && s.expect == betterNot:
+		result.Verdict = diagnose.Warn
+		result.Text = "it was accepted, and should not be"
+		result.Do = []string{s.do}
+	case result.Delivered:
+		result.Verdict = diagnose.Fail
+		result.Text = "it was accepted, and must not be"
+		result.Do = []string{s.do}
+	case status < 300 || status >= 400 && status < 500:
+		result.Verdict = diagnose.Pass
+		result.Text = "it was refused, as it should be: " + why
+		result.Do = nil
 	default:
-		result.Verdict, result.Text = Warn, "it was refused, but not as it should be: "+why
+		result.Verdict = diagnose.Warn
+		result.Text = "it was refused, but not as it should be: " + why
 		result.Do = []string{"Answer 401 to such a post: as it is, your server fails over it, or sends it elsewhere."}
 	}
 }
 
-// refusesSignature reports whether a status is usual for a signature that is wrong.
-func refusesSignature(status int) bool { return slices.Contains([]int{400, 401, 403, 422}, status) }
-
-// times are the durations of several answers, the quickest first.
-func times(replies []reply) string {
+// times lists the durations of several answers, the quickest first.
+func times(replies []diagnose.Result) string {
 	took := make([]time.Duration, len(replies))
 	for i, r := range replies {
-		took[i] = r.took
+		took[i] = r.Took
 	}
 	slices.Sort(took)
 	words := make([]string, len(took))
@@ -159,5 +150,5 @@ func round(d time.Duration) string {
 	if d >= time.Second {
 		return d.Round(100 * time.Millisecond).String()
 	}
-	return fmt.Sprintf("%dms", d.Round(time.Millisecond).Milliseconds()) // String calls nothing 0s
+	return fmt.Sprintf("%dms", d.Round(time.Millisecond).Milliseconds()) // String formats zero as 0s
 }

@@ -3,35 +3,36 @@ package scenario
 import (
 	"context"
 
-	"claviger/internal/courier"
+	"claviger/internal/diagnose"
 )
 
-// diagnose finds out why an endpoint refuses what is signed rightly: it makes the common
-// mistakes with the same event, one after another, until such a post is accepted. It
-// does so once in a run, and what it found is said of every step that is refused.
-func (p *play) diagnose(ctx context.Context, s step, e *envelope) {
-	p.diagnosed = true
-	for _, m := range courier.Mistakes(p.Target.Secrets) {
-		s.forge = m.Change
-		e.attempts++
-		r := p.post(ctx, s, e)
-		if r.err != nil {
-			return
-		}
-		if ok, _ := courier.Delivered(r.answer.Status, r.answer.Body, p.Target.Strict); ok {
-			p.mistake = p.signer.WithBrand(m.Likely)
-			return
-		}
+// advise adds the reason why an endpoint refuses right signatures. The mistake is looked for once per
+// run, and applies to every refused step.
+func (p *play) advise(ctx context.Context, result *diagnose.Result, s step, e *envelope) {
+	silent := false
+	if !p.diagnosed {
+		p.diagnosed = true
+		p.mistake = p.FindMistake(func(m diagnose.Mistake) (accepted, more bool) {
+			var r diagnose.Result
+			s.forge = m.Change
+			e.attempts++
+			p.post(ctx, &r, s, e)
+			silent = r.Answer == ""
+			return r.Delivered, !silent
+		})
+		p.doubt = p.mistake == "" && !silent
 	}
-	p.doubt = p.signer.WithBrand(doSecret)
+	switch {
+	case p.mistake != "":
+		result.Do = []string{p.mistake}
+	case p.doubt:
+		result.Do = append(result.Do, diagnose.WithBrand(p.Signer(), doSecret))
+	}
 }
 
-// refusesAll reports whether a result is that of an endpoint that takes our signatures
-// for wrong: nothing was delivered yet, and it refuses as one does a wrong signature.
-func (p *play) refusesAll(s step, r reply) bool {
-	if p.delivered || s.raw != nil || r.err != nil || s.forge != nil || s.header != nil || s.age != 0 {
-		return false
-	}
-	status := r.answer.Status
-	return refusesSignature(status) || status >= 200 && status < 300 && courier.Success(r.answer.Body) == courier.SaysNo
+// refusesAll reports whether the endpoint seems to consider our signatures wrong: nothing was
+// delivered yet, and it refuses as is usual for that.
+func (p *play) refusesAll(s step, r diagnose.Result) bool {
+	plain := s.raw == nil && s.forge == nil && s.age == 0
+	return plain && !p.delivered && r.Answer != "" && diagnose.RefusesSignature(r.Reply)
 }

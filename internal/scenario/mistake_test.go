@@ -9,13 +9,13 @@ import (
 	"claviger/internal/scenario"
 )
 
-// TestDiagnosis: an endpoint that accepts nothing is told which mistake it makes,
-// with every step that it refuses, and is asked for it once.
+// TestDiagnosis: an endpoint that accepts nothing is told its mistake, with every step that it
+// refuses, and is tested for it once.
 func TestDiagnosis(t *testing.T) {
 	for name, c := range map[string]struct {
-		signed  func(stamp, body string) string // what the endpoint believes was signed
+		signed  func(stamp, body string) string // the text that the endpoint verifies
 		status  int                             // of its refusals
-		do      string                          // what to do first
+		do      string                          // the first advice
 		unknown bool                            // no mistake explains it
 	}{
 		"the body alone": {func(_, body string) string { return body }, 401, "over the body alone", false},
@@ -52,8 +52,8 @@ func TestDiagnosis(t *testing.T) {
 	}
 }
 
-// TestAdviceIsAboutWhatWasReached: where a post does not get as far as the partner's code,
-// nothing is said of what that code should do with it.
+// TestAdviceIsAboutWhatWasReached: if a post does not reach the partner's code, there is no advice
+// about that code.
 func TestAdviceIsAboutWhatWasReached(t *testing.T) {
 	answers := func(status int) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -69,7 +69,7 @@ func TestAdviceIsAboutWhatWasReached(t *testing.T) {
 	const store, unauthorized, secret = "Store the license", "Your server rejected the request as unauthorized", "No common mistake"
 	for name, c := range map[string]struct {
 		app  http.HandlerFunc
-		want []string // how the sentences of each step begin
+		want []string // beginnings of each step's sentences
 	}{
 		"a redirect":           {answers(301), []string{"It redirects to /hook/"}},
 		"unauthorized":         {answers(401), []string{unauthorized, secret}},

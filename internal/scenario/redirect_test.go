@@ -6,17 +6,17 @@ import (
 	"strings"
 	"testing"
 
-	"claviger/internal/courier"
+	"claviger/internal/diagnose"
 	"claviger/internal/scenario"
 )
 
-// TestRedirectURL: a bare GET must be answered 200, and a code that is worth nothing must
-// not make the application fail.
+// TestRedirectURL: a bare GET must be answered 200, and an invalid code must not make the
+// application fail.
 func TestRedirectURL(t *testing.T) {
 	for name, c := range map[string]struct {
 		bare, code int
 		want       string
-		do         string // in what to do about the step that is not as it must be
+		do         string // part of the advice on the failed step
 	}{
 		"as it must be":             {200, 400, "pass pass", ""},
 		"leads elsewhere":           {200, 303, "pass pass", ""},
@@ -59,17 +59,17 @@ func TestRedirectURL(t *testing.T) {
 	}
 }
 
-// TestCauses: whoever runs scenarios learns whether there was a server at all.
+// TestCauses: the results show whether there was a server at all.
 func TestCauses(t *testing.T) {
 	closed := httptest.NewServer(http.NotFoundHandler())
 	closed.Close()
 	r := runner(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }))
 	results := run(t, r, scenario.Journey)
-	if results[0].Verdict != scenario.Fail || results[0].Cause != "" {
+	if results[0].Verdict != diagnose.Fail || results[0].Cause != "" {
 		t.Errorf("an answer: %+v", results[0])
 	}
 	r.Target.URL = closed.URL
-	if results = run(t, r, scenario.Journey); results[0].Cause != courier.CauseRefused || results[1].Cause != "" {
+	if results = run(t, r, scenario.Journey); results[0].Cause != diagnose.CauseRefused || results[1].Cause != "" {
 		t.Errorf("no server: %+v", results)
 	}
 }

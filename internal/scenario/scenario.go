@@ -1,20 +1,19 @@
-// Package scenario plays named courses of events against a partner's webhook endpoint,
-// calls its redirect URL, and judges the answers, step by step. It owns the list of scenarios, what each expects,
-// and the verdicts.
+// Package scenario sends sequences of events to a partner's webhook endpoint, calls its redirect
+// URL, and judges the answers, step by step. It owns the list of scenarios and their expectations.
+// Package diagnose runs the steps.
 //
-// It has no database: a caller stores the results and the test licenses if it wants to.
-// Whoever has a URL, a secret and a brand can run it.
+// It has no database: a caller may store the results and the test licenses. It needs only a URL, a
+// secret and a brand.
 package scenario
 
 import (
 	"slices"
 	"time"
 
-	"claviger/internal/courier"
-	"claviger/internal/fault"
+	"claviger/internal/diagnose"
 )
 
-// The names of the scenarios. Programs depend on them: they never change.
+// The names of the scenarios. Clients depend on them: they never change.
 const (
 	Journey        = "journey"
 	Plan           = "plan"
@@ -31,39 +30,15 @@ const (
 	Redirect       = "redirect" // of a redirect URL; see RedirectURL
 )
 
-// Verdict is what a step came to.
-type Verdict string
-
-// The verdicts, from the best to the worst.
-const (
-	Pass    Verdict = "pass"
-	Warn    Verdict = "warn"    // deliveries work, but something should be mended
-	Skipped Verdict = "skipped" // it was not sent, because of what came before it
-	Fail    Verdict = "fail"
-)
-
-var order = []Verdict{"", Pass, Warn, Skipped, Fail}
-
-// Worst is the worst of verdicts; "" if there is none.
-func Worst(verdicts ...Verdict) Verdict {
-	var worst Verdict
-	for _, v := range verdicts {
-		if slices.Index(order, v) > slices.Index(order, worst) {
-			worst = v
-		}
-	}
-	return worst
-}
-
-// Scenario is a course of events and what the endpoint has to answer.
+// Scenario is a sequence of events with the expected answers.
 type Scenario struct {
 	Name  string
 	Title string
-	About string // what it shows, and why that matters
+	About string // its purpose and importance
 	steps []step
 }
 
-// All is every scenario of a webhook URL, in the order in which they are run together.
+// All returns every scenario of a webhook URL, in the order of a common run.
 func All() []Scenario { return slices.Clone(all) }
 
 // ByName finds a scenario.
@@ -75,10 +50,10 @@ func ByName(name string) (Scenario, bool) {
 	return all[i], true
 }
 
-// Steps is how many steps the scenario has, each with one result.
+// Steps returns the number of steps, each with one result.
 func (s Scenario) Steps() int { return len(s.steps) }
 
-// Events is how many event ids the scenario uses.
+// Events returns the number of event ids that the scenario uses.
 func (s Scenario) Events() int64 {
 	var n int64
 	for _, st := range s.steps {
@@ -87,23 +62,6 @@ func (s Scenario) Events() int64 {
 		}
 	}
 	return n
-}
-
-// Result is one step: what was expected, what was sent, what was answered, and what to
-// do about it.
-type Result struct {
-	Scenario string
-	Title    string
-	Expected string
-	Verdict  Verdict
-	Text     string   // what came of it, in words
-	Do       []string // what to do about it, the likeliest first
-	Sent     string   // request line, headers and body; "" if it was skipped
-	Signed   []fault.Signature
-	Answer   string // status, headers and body, cut to size; "" when none came
-	At       time.Time
-	Took     time.Duration // from sending the request until the answer was read
-	Cause    courier.Cause // why there was no HTTP answer; "" if one came, or nothing was sent
 }
 
 // License is a test license as the last event left it.
@@ -115,16 +73,16 @@ type License struct {
 	UpdatedAt time.Time
 }
 
-// Tier is one of the plans that the events are about.
+// Tier is a plan for the events.
 type Tier struct {
 	Number int
 	Name   string
 }
 
-// testTiers stand in for plans that the caller does not name.
-var testTiers = []Tier{{1, courier.TestPlan}, {2, "Larger test plan"}}
+// testTiers replaces plans that the caller does not name.
+var testTiers = []Tier{{1, diagnose.TestPlan}, {2, "Larger test plan"}}
 
-// tiers are two plans, of which the second is the larger one.
+// tiers returns two plans, the larger one second.
 func tiers(own []Tier) []Tier {
 	own = slices.Clone(own)
 	slices.SortFunc(own, func(a, b Tier) int { return a.Number - b.Number })

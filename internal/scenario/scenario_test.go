@@ -12,16 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"claviger/internal/courier"
+	"claviger/internal/diagnose"
 	"claviger/internal/scenario"
 )
 
-// TestAGoodApplicationPassesEverything: the handler of docs/webhooks.md does all that is
-// asked of it.
+// TestAGoodApplicationPassesEverything: the handler of docs/webhooks.md meets all expectations.
 func TestAGoodApplicationPassesEverything(t *testing.T) {
 	a := &application{}
 	r := runner(t, a)
-	var after []scenario.Result
-	r.After = func(_ context.Context, result scenario.Result) error {
+	var after []diagnose.Result
+	r.After = func(_ context.Context, result diagnose.Result) error {
 		after = append(after, result)
 		return nil
 	}
@@ -30,7 +30,7 @@ func TestAGoodApplicationPassesEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, result := range results {
-		if result.Verdict != scenario.Pass || result.Text == "" || result.Expected == "" || len(result.Do) > 0 {
+		if result.Verdict != diagnose.Pass || result.Text == "" || result.Expected == "" || len(result.Do) > 0 {
 			t.Errorf("%s, %s: %s %q %q", result.Scenario, result.Title, result.Verdict, result.Text, result.Do)
 		}
 	}
@@ -58,7 +58,7 @@ func TestAGoodApplicationPassesEverything(t *testing.T) {
 	}
 }
 
-// TestBodies: what the scenarios about licenses send, in order.
+// TestBodies: the events that the license scenarios send, in order.
 func TestBodies(t *testing.T) {
 	for name, want := range map[string][]string{
 		scenario.Journey:        {"purchase inactive 1 purchased", "activate active 1 redeemed", "deactivate deactivated 1 refunded"},
@@ -98,14 +98,14 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestMistakesAreFound: each scenario fails for an application that makes its mistake,
-// and says what to do.
+// TestMistakesAreFound: each scenario fails for an application that makes its mistake, and gives
+// advice.
 func TestMistakesAreFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		app      *application
 		scenario string
 		want     string // the verdicts
-		do       string // in what to do
+		do       string // part of the advice
 	}{
 		"refuses a repeat":             {&application{refusesTwice: true}, scenario.Duplicate, "pass fail pass fail", "got lost"},
 		"refuses an older event":       {&application{refusesOlder: true}, scenario.Older, "pass pass pass fail", "Ignore an event_id that is lower"},
@@ -135,7 +135,7 @@ func TestMistakesAreFound(t *testing.T) {
 			if got := verdicts(results); got != c.want {
 				t.Fatalf("got %s, want %s", got, c.want)
 			}
-			i := slices.IndexFunc(results, func(r scenario.Result) bool { return r.Verdict != scenario.Pass })
+			i := slices.IndexFunc(results, func(r diagnose.Result) bool { return r.Verdict != diagnose.Pass })
 			if do := results[i].Do; len(do) == 0 || !strings.Contains(do[0], c.do) {
 				t.Errorf("what to do: %q, want %q", do, c.do)
 			}
@@ -143,7 +143,7 @@ func TestMistakesAreFound(t *testing.T) {
 	}
 }
 
-// TestARightPostThatIsRefused shows that the refusals before it were for another reason.
+// TestARightPostThatIsRefused: it shows that the refusals before it had another reason.
 func TestARightPostThatIsRefused(t *testing.T) {
 	n := 0
 	a := &application{answer: func(w http.ResponseWriter, e event) bool {
@@ -158,8 +158,8 @@ func TestARightPostThatIsRefused(t *testing.T) {
 	}
 }
 
-// TestTranscript: a result has what was sent, the texts that were signed, and the answer,
-// and never the secret.
+// TestTranscript: a result contains the request, the signed texts and the answer, and never the
+// secret.
 func TestTranscript(t *testing.T) {
 	a := &application{}
 	results := run(t, runner(t, a), scenario.WrongSignature)
@@ -187,7 +187,8 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
-// TestDuplicateHasTheSameBody and webhook-id, and the number of its attempt.
+// TestDuplicateHasTheSameBody: a duplicate has the same body and webhook-id, and the next attempt
+// number.
 func TestDuplicateHasTheSameBody(t *testing.T) {
 	a := &application{}
 	run(t, runner(t, a), scenario.Duplicate)
@@ -197,7 +198,7 @@ func TestDuplicateHasTheSameBody(t *testing.T) {
 	}
 }
 
-// TestOwnTiers: events are about the partner's own plans.
+// TestOwnTiers: events use the partner's own plans.
 func TestOwnTiers(t *testing.T) {
 	for want, own := range map[string][]scenario.Tier{
 		"3 Three>5 Five>3 Three":                     {{Number: 5, Name: "Five"}, {Number: 3, Name: "Three"}, {Number: 9, Name: "Nine"}},
@@ -206,7 +207,7 @@ func TestOwnTiers(t *testing.T) {
 	} {
 		a := &application{}
 		r := runner(t, a)
-		r.Target.Tiers = own
+		r.Tiers = own
 		run(t, r, scenario.Plan)
 		var got []string
 		for _, e := range a.posts[1:] {
@@ -218,7 +219,7 @@ func TestOwnTiers(t *testing.T) {
 	}
 }
 
-// TestStrict: a strict application must say success.
+// TestStrict: a strict application must answer with success.
 func TestStrict(t *testing.T) {
 	a := &application{answer: func(http.ResponseWriter, event) bool { return true }}
 	r := runner(t, a)
@@ -232,7 +233,7 @@ func TestStrict(t *testing.T) {
 	}
 }
 
-// TestNoAnswerEndsTheRun: what follows is skipped, in later scenarios too.
+// TestNoAnswerEndsTheRun: all following steps are skipped, also in later scenarios.
 func TestNoAnswerEndsTheRun(t *testing.T) {
 	r := runner(t, &application{})
 	r.Target.URL = "http://127.0.0.1:1/"
@@ -247,8 +248,8 @@ func TestNoAnswerEndsTheRun(t *testing.T) {
 	}
 }
 
-// TestBefore: the caller learns of each license before its event is sent, and of none
-// by an event that must be refused or is old.
+// TestBefore: the caller gets each license before its event is sent, but not for an event that must
+// be refused or is old.
 func TestBefore(t *testing.T) {
 	for name, want := range map[string][]string{
 		scenario.Older:          {"inactive", "active", "deactivated"},
@@ -274,7 +275,7 @@ func TestBefore(t *testing.T) {
 	}
 }
 
-// TestCallersErrorEndsTheRun before anything else is sent.
+// TestCallersErrorEndsTheRun: an error of a callback ends the run before anything else is sent.
 func TestCallersErrorEndsTheRun(t *testing.T) {
 	broken := errors.New("the database is away")
 	journey, _ := scenario.ByName(scenario.Journey)
@@ -284,18 +285,18 @@ func TestCallersErrorEndsTheRun(t *testing.T) {
 	if results, err := r.Run(t.Context(), journey); !errors.Is(err, broken) || len(results) != 0 || len(a.posts) != 0 {
 		t.Errorf("Before: %v, %d results, %d posts", err, len(results), len(a.posts))
 	}
-	r.Before, r.After = nil, func(context.Context, scenario.Result) error { return broken }
+	r.Before, r.After = nil, func(context.Context, diagnose.Result) error { return broken }
 	if results, err := r.Run(t.Context(), journey); !errors.Is(err, broken) || len(results) != 1 || len(a.posts) != 1 {
 		t.Errorf("After: %v, %d results, %d posts", err, len(results), len(a.posts))
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	r.After = func(context.Context, scenario.Result) error { cancel(broken); return nil }
+	r.After = func(context.Context, diagnose.Result) error { cancel(broken); return nil }
 	if results, err := r.Run(ctx, journey); !errors.Is(err, broken) || len(results) != 1 {
 		t.Errorf("canceled: %v, %d results", err, len(results))
 	}
 }
 
-// TestPrivateAddressesAreGuarded: the runner calls what courier's client may call.
+// TestPrivateAddressesAreGuarded: the runner calls only addresses that courier's client may call.
 func TestPrivateAddressesAreGuarded(t *testing.T) {
 	a := &application{}
 	r := runner(t, a)
@@ -303,20 +304,20 @@ func TestPrivateAddressesAreGuarded(t *testing.T) {
 	t.Cleanup(r.Client.Close)
 	r.Target.URL = strings.Replace(r.Target.URL, "http://", "https://", 1)
 	results := run(t, r, scenario.Journey)
-	if results[0].Verdict != scenario.Fail || !strings.Contains(results[0].Text, "not public") || len(a.posts) != 0 {
+	if results[0].Verdict != diagnose.Fail || !strings.Contains(results[0].Text, "not public") || len(a.posts) != 0 {
 		t.Errorf("%+v, %d posts", results[0], len(a.posts))
 	}
 }
 
 func TestWorst(t *testing.T) {
-	for want, list := range map[scenario.Verdict][]scenario.Verdict{
+	for want, list := range map[diagnose.Verdict][]diagnose.Verdict{
 		"":               nil,
-		scenario.Pass:    {scenario.Pass, scenario.Pass},
-		scenario.Warn:    {scenario.Pass, scenario.Warn, scenario.Pass},
-		scenario.Fail:    {scenario.Fail, scenario.Skipped, scenario.Warn},
-		scenario.Skipped: {scenario.Warn, scenario.Skipped},
+		diagnose.Pass:    {diagnose.Pass, diagnose.Pass},
+		diagnose.Warn:    {diagnose.Pass, diagnose.Warn, diagnose.Pass},
+		diagnose.Fail:    {diagnose.Fail, diagnose.Skipped, diagnose.Warn},
+		diagnose.Skipped: {diagnose.Warn, diagnose.Skipped},
 	} {
-		if got := scenario.Worst(list...); got != want {
+		if got := diagnose.Worst(list...); got != want {
 			t.Errorf("the worst of %v is %s, want %s", list, got, want)
 		}
 	}

@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"claviger/internal/courier"
+	"claviger/internal/diagnose"
 	"claviger/internal/scenario"
 )
 
-// slowRunner is one whose connections are in memory, to a server that takes its time:
-// answer says how long the n-th request takes.
+// slowRunner returns a Runner with in-memory connections to a slow server: answer returns the
+// duration of the n-th request.
 func slowRunner(t *testing.T, answer func(n int) time.Duration) *scenario.Runner {
 	t.Helper()
 	n := make(chan int, 1)
@@ -24,7 +25,7 @@ func slowRunner(t *testing.T, answer func(n int) time.Duration) *scenario.Runner
 	dial := func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
 		go func() {
-			defer theirs.Close() //nolint:errcheck // of a test
+			defer theirs.Close() //nolint:errcheck // end of a test
 			r, err := http.ReadRequest(bufio.NewReader(theirs))
 			if err != nil {
 				return
@@ -32,7 +33,7 @@ func slowRunner(t *testing.T, answer func(n int) time.Duration) *scenario.Runner
 			_, _ = io.Copy(io.Discard, r.Body)
 			i := <-n
 			n <- i + 1
-			time.Sleep(answer(i)) // of the bubble's clock
+			time.Sleep(answer(i)) // by the bubble's clock
 			_, _ = io.WriteString(theirs, "HTTP/1.1 200 OK\r\nContent-Length: 16\r\nConnection: close\r\n\r\n{\"success\":true}")
 		}()
 		return ours, nil
@@ -41,17 +42,19 @@ func slowRunner(t *testing.T, answer func(n int) time.Duration) *scenario.Runner
 	client := courier.New(courier.Options{AllowPrivate: true, Dial: dial})
 	t.Cleanup(client.Close)
 	return &scenario.Runner{
-		Client: client, Now: time.Now,
-		Target: scenario.Target{URL: "http://partner.test/hook", Brand: "Acme", Secrets: courier.NewSecrets(ownSecret)},
+		Runner: diagnose.Runner{
+			Client: client, Now: time.Now,
+			Target: diagnose.Target{URL: "http://partner.test/hook", Brand: "Acme", Secrets: courier.NewSecrets(ownSecret)},
+		},
 	}
 }
 
-// TestSlowAnswer: what is measured, and where a warning and a failure begin.
+// TestSlowAnswer: the measured time, and the limits for a warning and a failure.
 func TestSlowAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		answer func(n int) time.Duration
 		want   string
-		text   string // in that of the last step
+		text   string // part of the last step's text
 	}{
 		"in time":                  {func(int) time.Duration { return 2900 * time.Millisecond }, "pass pass", "they took 2.9s, 2.9s, 2.9s, 2.9s, 2.9s"},
 		"slow":                     {func(int) time.Duration { return 3100 * time.Millisecond }, "warn warn", "took 3.1s"},
@@ -65,7 +68,7 @@ func TestSlowAnswer(t *testing.T) {
 				if got := verdicts(results); got != c.want || !strings.Contains(results[1].Text, c.text) {
 					t.Errorf("got %s (%s), want %s (%s)", got, results[1].Text, c.want, c.text)
 				}
-				if first := results[0]; first.Verdict == scenario.Warn && (first.Took != 3100*time.Millisecond || !strings.Contains(first.Do[0], "queue")) {
+				if first := results[0]; first.Verdict == diagnose.Warn && (first.Took != 3100*time.Millisecond || !strings.Contains(first.Do[0], "queue")) {
 					t.Errorf("took %s: %q", first.Took, first.Do)
 				}
 			})
@@ -73,8 +76,7 @@ func TestSlowAnswer(t *testing.T) {
 	}
 }
 
-// TestAWholeRunIsBounded: an endpoint that answers each post late cannot keep a run going
-// for ever.
+// TestAWholeRunIsBounded: an endpoint that answers each post late cannot prolong a run endlessly.
 func TestAWholeRunIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
@@ -93,10 +95,10 @@ func TestAWholeRunIsBounded(t *testing.T) {
 			}
 		}
 		ended := results[sent-1]
-		if ended.Verdict != scenario.Fail || !strings.Contains(ended.Text, "the whole run took longer") {
+		if ended.Verdict != diagnose.Fail || !strings.Contains(ended.Text, "the whole run took longer") {
 			t.Errorf("where it ended: %+v", ended)
 		}
-		if last := results[len(results)-1]; last.Verdict != scenario.Skipped {
+		if last := results[len(results)-1]; last.Verdict != diagnose.Skipped {
 			t.Errorf("the last: %+v", last)
 		}
 	})

@@ -1,6 +1,6 @@
-// Package sealing knows what is stored sealed: whether all of it opens with the secret
-// keys that are set, and how it is sealed anew when the key is replaced. It owns the
-// pepper, which outlives every key.
+// Package sealing handles the sealed values in the database. It checks that all of them open with
+// the configured secret keys, and seals them again after a key change. It owns the pepper, which
+// outlives every key.
 package sealing
 
 import (
@@ -13,12 +13,12 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Column is a column of sealed values. The package that owns the table says how it is
-// read and written, in the order of a text or a number that names the row.
+// Column is a column of sealed values. The package that owns the table provides the SQL that reads
+// and writes it, ordered by a text or a number that names the row.
 type Column struct {
 	Name  string // in words
-	First string // comes before every row's name
-	Page  string // SELECT name, what the label is made of, value … name > $1 ORDER BY name LIMIT $2, names as text
+	First string // sorts before the name of every row
+	Page  string // SELECT name, argument of Label, value … name > $1 ORDER BY name LIMIT $2, names as text
 	Save  string // UPDATE … value = $3 WHERE name = $1 AND value = $2
 	Label func(string) string
 }
@@ -28,7 +28,7 @@ type value struct{ row, of, sealed string }
 
 func scanValue(r *sqldb.Row, v *value) error { return r.Scan(&v.row, &v.of, &v.sealed) }
 
-// page is how many values are read and written at once.
+// page is the number of values per read and write.
 const page = 500
 
 // pages calls each with the values of a column, page by page.
@@ -80,28 +80,35 @@ func Check(ctx context.Context, db *sqldb.DB, box *secret.Sealer, columns ...Col
 	return nil
 }
 
-// Reseal seals every value of the columns with the key that seals now. It may be cut off
-// and called again: what is sealed with that key is left as it is. done is called as it
-// goes on, with how many values of a column were seen and how many of them were sealed
-// anew. It returns how many were, in all.
-func Reseal(ctx context.Context, db *sqldb.DB, box *secret.Sealer, done func(what string, seen, changed int), columns ...Column) (total int, err error) {
+// Reseal seals every value of the columns with the current key. It may be interrupted and called
+// again: values with that key stay unchanged. It calls done as it progresses, with the numbers of
+// values seen and resealed in a column. It returns the total number of resealed values.
+func Reseal(
+	ctx context.Context,
+	db *sqldb.DB,
+	box *secret.Sealer,
+	done func(what string, seen, changed int),
+	columns ...Column,
+) (total int, err error) {
 	for _, c := range columns {
 		var seen, changed int
 		err := c.pages(ctx, db, func(list []value) error {
 			n, err := c.reseal(ctx, db, box, list)
-			seen, changed = seen+len(list), changed+n
+			seen += len(list)
+			changed += n
 			done(c.Name, seen, changed)
 			return err
 		})
-		if total += changed; err != nil {
+		total += changed
+		if err != nil {
 			return total, err
 		}
 	}
 	return total, nil
 }
 
-// reseal seals the values of a page in one transaction. A value that changed since it was
-// read was sealed by a node, which has the new key.
+// reseal seals the values of a page in one transaction. If a value has changed since it was read, a
+// node sealed it, and nodes have the new key.
 func (c Column) reseal(ctx context.Context, db *sqldb.DB, box *secret.Sealer, list []value) (changed int, err error) {
 	err = db.Write(ctx, func(tx *sqldb.Tx) error {
 		changed = 0
@@ -122,20 +129,21 @@ func (c Column) reseal(ctx context.Context, db *sqldb.DB, box *secret.Sealer, li
 
 const pepperLabel = "pepper"
 
-// Pepper is the column of the pepper.
+// Pepper returns the column of the pepper.
 func Pepper() Column {
 	return Column{
 		Name: "the pepper", First: "0",
-		Page:  `SELECT CAST(id AS text), '', sealed FROM peppers WHERE id > CAST(CAST($1 AS text) AS bigint) ORDER BY id LIMIT $2`,
+		Page: `SELECT CAST(id AS text), '', sealed FROM peppers WHERE id > CAST(CAST($1 AS text) AS bigint) ORDER BY id
+			LIMIT $2`,
 		Save:  `UPDATE peppers SET sealed = $3 WHERE id = CAST(CAST($1 AS text) AS bigint) AND sealed = $2`,
 		Label: func(string) string { return pepperLabel },
 	}
 }
 
-// ErrNoPepper is that none was stored yet.
+// ErrNoPepper means that none was stored yet.
 var ErrNoPepper = errors.New("the pepper was not stored yet")
 
-// WithPepper returns the Sealer with the pepper that is stored.
+// WithPepper returns the Sealer with the stored pepper.
 func WithPepper(ctx context.Context, db *sqldb.DB, box *secret.Sealer) (*secret.Sealer, error) {
 	sealed, err := sqldb.One(ctx, db, sqldb.Value[string], `SELECT sealed FROM peppers WHERE id = 1`)
 	if errors.Is(err, sqldb.ErrNone) {
@@ -151,8 +159,8 @@ func WithPepper(ctx context.Context, db *sqldb.DB, box *secret.Sealer) (*secret.
 	return box.WithPepper(text)
 }
 
-// TouchPepper writes the pepper as it is, for a transaction that is not kept: whether the
-// database takes writes.
+// TouchPepper writes the pepper unchanged, in a transaction to be rolled back. It tests whether the
+// database accepts writes.
 func TouchPepper(ctx context.Context, tx *sqldb.Tx) error {
 	_, err := tx.Exec(ctx, `UPDATE peppers SET sealed = sealed WHERE id = 1`)
 	return err
@@ -161,7 +169,11 @@ func TouchPepper(ctx context.Context, tx *sqldb.Tx) error {
 // StorePepper stores the pepper of the Sealer, unless another node was faster.
 func StorePepper(ctx context.Context, db *sqldb.DB, box *secret.Sealer, now time.Time) error {
 	err := db.Write(ctx, func(tx *sqldb.Tx) error {
-		tx.Queue(`INSERT INTO peppers (id, sealed, created_at) VALUES (1, $1, $2) ON CONFLICT (id) DO NOTHING`, box.Seal(pepperLabel, box.PepperText()), now)
+		tx.Queue(
+			`INSERT INTO peppers (id, sealed, created_at) VALUES (1, $1, $2) ON CONFLICT (id) DO NOTHING`,
+			box.Seal(pepperLabel, box.PepperText()),
+			now,
+		)
 		return nil
 	})
 	if err != nil {

@@ -2,8 +2,7 @@ package secret
 
 import "strings"
 
-// Kind is what a secret is for. It begins with its kind, so that one that was
-// put in another's place can be told.
+// Kind is the purpose of a secret. A secret begins with its kind, so mix-ups can be recognized.
 type Kind string
 
 // The kinds of secrets that begin with their kind.
@@ -14,13 +13,13 @@ const (
 	WebhookSecret Kind = "whsec_" // a partner's, which signs its webhooks
 )
 
-// The kinds of what stands where a secret may stand by mistake, and has no prefix.
+// Kinds without a prefix, for values that people confuse with secrets.
 const (
 	ClientID    Kind = "client id"
 	AccessToken Kind = "access token"
 )
 
-// words are the kinds as a sentence has them.
+// words returns the kind for a sentence.
 func (k Kind) words() (one, right string) {
 	switch k {
 	case APIKey:
@@ -39,7 +38,7 @@ func (k Kind) words() (one, right string) {
 	return "", ""
 }
 
-// KindOf tells the kind of a secret by how it begins; "" when that says nothing.
+// KindOf returns the kind of a secret by its prefix, "" if unknown.
 func KindOf(s string) Kind {
 	for _, k := range []Kind{APIKey, OperatorToken, ClientSecret, WebhookSecret} {
 		if strings.HasPrefix(s, string(k)) {
@@ -49,11 +48,11 @@ func KindOf(s string) Kind {
 	return ""
 }
 
-// IsKind reports whether s begins as a secret of some kind does.
+// IsKind reports whether s has the prefix of some kind of secret.
 func IsKind(s string) bool { return KindOf(strings.TrimSpace(s)) != "" }
 
-// Mistaken says that s, which was refused, is a secret of another kind than the
-// wanted one, and which to send, without showing it; "" when s does not tell.
+// Mistaken returns a text for a rejected s that is a secret of another kind, and names the wanted
+// one. It does not show s. It is "" if the kind of s is unknown.
 func Mistaken(s string, wanted Kind) string {
 	k := KindOf(s)
 	if k == "" || k == wanted {

@@ -7,7 +7,7 @@ import (
 	"claviger/internal/secret"
 )
 
-// TestMistaken: every pair of kinds is told apart, and the secret is not shown.
+// TestMistaken: every pair of kinds is distinguished, and the secret is not shown.
 func TestMistaken(t *testing.T) {
 	const rest = "c0ffee"
 	for given, one := range map[secret.Kind]string{

@@ -1,9 +1,9 @@
-// Package secret makes, hashes, compares and seals opaque secrets: API keys,
-// codes, tokens, client secrets, webhook secrets. It stores nothing.
+// Package secret makes, hashes, compares and seals opaque secrets: API keys, codes, tokens, client
+// secrets, webhook secrets. It stores nothing.
 //
-// What we only ever compare is kept as a hash. Our secrets carry 256 random
-// bits, so a plain SHA-256 is enough and a slow hash would only cost time;
-// people's passwords are another matter and live in package account.
+// Secrets that are only compared are stored as a hash. They have 256 random bits, so a plain
+// SHA-256 is enough and a slow hash would only cost time. Package account hashes people's
+// passwords.
 package secret
 
 import (
@@ -22,16 +22,16 @@ import (
 	"time"
 )
 
-// KeySize is the length in bytes of the key a Sealer is made from.
+// KeySize is the length of a Sealer's key in bytes.
 const KeySize = 32
 
-// Make returns a new secret of 256 random bits in lower-case hex, behind prefix.
+// Make returns prefix and a new secret of 256 random bits in lower-case hex.
 func Make(prefix string) string {
 	return prefix + hex.EncodeToString(random(32))
 }
 
-// MakeWebhook returns a new webhook secret in the form that Standard Webhooks
-// gives it: whsec_ and the base64 of 32 bytes.
+// MakeWebhook returns a new webhook secret in the form of Standard Webhooks: whsec_ and the base64
+// of 32 bytes.
 func MakeWebhook() string {
 	return string(WebhookSecret) + base64.StdEncoding.EncodeToString(random(32))
 }
@@ -39,8 +39,8 @@ func MakeWebhook() string {
 // UUID returns a random (version 4) UUID in its usual form.
 func UUID() string { return uuid(random(16), 4) }
 
-// TimeUUID returns a UUID that begins with a time in milliseconds (version 7) and
-// has 74 random bits after it. Keys of one time lie side by side in an index.
+// TimeUUID returns a UUID that begins with a time in milliseconds (version 7), followed by 74
+// random bits. Keys of the same time are adjacent in an index.
 func TimeUUID(at time.Time) string {
 	b := random(16)
 	var ms [8]byte
@@ -49,7 +49,7 @@ func TimeUUID(at time.Time) string {
 	return uuid(b, 7)
 }
 
-// uuid writes 16 bytes as a UUID of a version.
+// uuid formats 16 bytes as a UUID of a version.
 func uuid(b []byte, version byte) string {
 	b[6] = b[6]&0x0f | version<<4
 	b[8] = b[8]&0x3f | 0x80
@@ -63,15 +63,14 @@ func uuid(b []byte, version byte) string {
 	return string(s[:])
 }
 
-// random cannot fail: crypto/rand ends the program when the system has no
-// randomness to give.
+// random cannot fail: crypto/rand ends the program if the system has no randomness.
 func random(n int) []byte {
 	b := make([]byte, n)
 	_, _ = rand.Read(b)
 	return b
 }
 
-// Hash is the form in which a random secret is stored and looked up.
+// Hash returns the form in which a random secret is stored and looked up.
 func Hash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:])
@@ -82,15 +81,15 @@ func Equal(a, b string) bool {
 	return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1
 }
 
-// Sealer seals what we must be able to read again and peppers what we need not.
+// Sealer seals values that we must read again, and peppers those that we only compare.
 type Sealer struct {
-	opens  []cipher.AEAD // what is stored; the first seals
+	opens  []cipher.AEAD // for stored values; the first seals
 	pepper []byte
 }
 
-// NewSealer makes a Sealer from the installation's secret key of KeySize bytes. What was
-// sealed with one of the other keys opens, too. The pepper is derived from the key until
-// WithPepper sets the one that is stored.
+// NewSealer returns a Sealer with the installation's secret key of KeySize bytes. Values sealed
+// with one of the other keys open, too. The pepper is derived from the key until WithPepper sets
+// the stored one.
 func NewSealer(key []byte, others ...[]byte) (*Sealer, error) {
 	b := &Sealer{}
 	for _, k := range append([][]byte{key}, others...) {
@@ -127,10 +126,10 @@ func newAEAD(key []byte) (cipher.AEAD, error) {
 	return aead, nil
 }
 
-// PepperText is the pepper as it is stored, sealed.
+// PepperText returns the pepper in the form that is sealed and stored.
 func (b *Sealer) PepperText() string { return hex.EncodeToString(b.pepper) }
 
-// WithPepper is the Sealer with the pepper that is stored, which outlives every key.
+// WithPepper returns the Sealer with the stored pepper, which outlives every key.
 func (b *Sealer) WithPepper(text string) (*Sealer, error) {
 	pepper, err := hex.DecodeString(text)
 	if err != nil || len(pepper) != len(b.pepper) {
@@ -139,34 +138,34 @@ func (b *Sealer) WithPepper(text string) (*Sealer, error) {
 	return &Sealer{opens: b.opens, pepper: pepper}, nil
 }
 
-// Seal encrypts text for storage. label says what it is for; the same label
-// opens it, so that a sealed value moved to another column does not open there.
+// Seal encrypts text for storage. Only the same label opens it, so a sealed value moved to another
+// column does not open there.
 func (b *Sealer) Seal(label, text string) string {
 	nonce := random(b.opens[0].NonceSize())
 	sealed := b.opens[0].Seal(nonce, nonce, []byte(text), []byte(label))
 	return base64.StdEncoding.EncodeToString(sealed)
 }
 
-// errSealed tells nothing of what was sealed.
+// errSealed reveals nothing about the sealed value.
 var errSealed = errors.New("a sealed value does not open: was it sealed with another secret key?")
 
-// Open decrypts what Seal made with the same label.
+// Open decrypts a value that Seal made with the same label.
 func (b *Sealer) Open(label, sealed string) (string, error) {
-	text, _, err := b.open(label, sealed)
+	text, _, err := b.unseal(label, sealed)
 	return text, err
 }
 
-// Reseal returns a value sealed with the key that seals now; the same one if it is.
+// Reseal returns the value sealed with the current key, unchanged if it already is.
 func (b *Sealer) Reseal(label, sealed string) (string, error) {
-	text, key, err := b.open(label, sealed)
+	text, key, err := b.unseal(label, sealed)
 	if err != nil || key == 0 {
 		return sealed, err
 	}
 	return b.Seal(label, text), nil
 }
 
-// open also returns which of the keys opened it.
-func (b *Sealer) open(label, sealed string) (text string, key int, err error) {
+// unseal also returns the index of the key that opened it.
+func (b *Sealer) unseal(label, sealed string) (text string, key int, err error) {
 	raw, err := base64.StdEncoding.DecodeString(sealed)
 	if err != nil {
 		return "", 0, errSealed
@@ -183,8 +182,7 @@ func (b *Sealer) open(label, sealed string) (text string, key int, err error) {
 	return "", 0, errSealed
 }
 
-// Pepper hashes s with a key that the database holds only sealed, so that a stolen
-// database alone proves nothing.
+// Pepper hashes s with a key that is stored only sealed, so a stolen database alone proves nothing.
 func (b *Sealer) Pepper(s string) string {
 	mac := hmac.New(sha256.New, b.pepper)
 	mac.Write([]byte(s))

@@ -19,7 +19,7 @@ import (
 // decidePath receives the buyer's decision about the consent.
 const decidePath = oauth.AuthorizePath + "/decide"
 
-// connectingRoutes are the pages that connect a license to its application.
+// connectingRoutes returns the pages that connect a license to its application.
 func (s *Shop) connectingRoutes() []wire.Route {
 	return append(secretPath(
 		s.signedIn(http.MethodGet, "/licensing/{id}/redeem", s.redeemPage),
@@ -28,8 +28,8 @@ func (s *Shop) connectingRoutes() []wire.Route {
 		s.signedIn(http.MethodPost, "/licensing/{id}/consent", s.consent),
 	),
 		s.public(http.MethodGet, oauth.AuthorizePath, s.authorize),
-		// OpenID lets an application send its request as a form, which always comes
-		// from another site. It changes nothing here.
+		// OpenID lets an application send its request as a form, always from another site. It
+		// changes nothing here.
 		s.Site.CrossSiteRoute(http.MethodPost, oauth.AuthorizePath, visitor.Anyone, withPause(s.authorizeByForm)),
 		s.public(http.MethodPost, decidePath, s.decide),
 	)
@@ -41,8 +41,8 @@ var parameters = []string{
 	"code_challenge", "code_challenge_method", "prompt", "max_age", "id_token_hint",
 }
 
-// authorizeByForm turns a request that came as a form, or as JSON, into a link: a
-// form from another site carries no cookie, a link does.
+// authorizeByForm turns a request that came as a form, or as JSON, into a link: a form from another
+// site carries no cookie, a link does.
 func (s *Shop) authorizeByForm(w http.ResponseWriter, r *http.Request, _ *visitor.Visitor) error {
 	sent, err := wire.Decoder{Limit: ui.MaxForm}.Values(w, r)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *Shop) authorizeByForm(w http.ResponseWriter, r *http.Request, _ *visito
 	return nil
 }
 
-// authorize serves a connection that an application began.
+// authorize serves a connection that an application started.
 func (s *Shop) authorize(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	// An unreadable parameter must not be ignored: without its code_challenge the
 	// request would be one without PKCE.
@@ -81,8 +81,8 @@ func (s *Shop) authorize(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 // authorization is a request of an application that is being served.
 type authorization struct {
 	oauth.Request
-	params        url.Values // what each step passes on
-	signedInForIt bool       // the visitor signed in because of this request
+	params        url.Values // passed on by each step
+	signedInForIt bool       // the visitor signed in for this request
 }
 
 // readAuthorization reads a request from a query or a form.
@@ -102,15 +102,23 @@ func (s *Shop) readAuthorization(r *http.Request, sent url.Values) (authorizatio
 	return a, err
 }
 
-// path is the path that repeats the request.
+// path returns the path that repeats the request.
 func (a authorization) path() string { return oauth.AuthorizePath + "?" + a.params.Encode() }
 
-// choose connects at once if the buyer consented before; otherwise it asks for the
-// consent, and for which license if there are several.
-func (s *Shop) choose(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, a authorization, list []license.License) error {
+// choose connects immediately if the buyer consented before. Otherwise it asks for the consent, and
+// for the license if there are several.
+func (s *Shop) choose(
+	w http.ResponseWriter, r *http.Request, v *visitor.Visitor, a authorization, list []license.License,
+) error {
 	req := a.Request
 	if len(list) == 0 {
-		return s.refuse(w, r, req, &oauth.Denial{Code: oauth.AccessDenied, Text: "The buyer has no license for this application that could be used."})
+		return s.refuse(
+			w, r, req,
+			&oauth.Denial{
+				Code: oauth.AccessDenied,
+				Text: "The buyer has no license for this application that could be used.",
+			},
+		)
 	}
 	known, err := s.OAuth.Consented(r.Context(), v.User.ID, list)
 	if err != nil {
@@ -120,16 +128,31 @@ func (s *Shop) choose(w http.ResponseWriter, r *http.Request, v *visitor.Visitor
 	case len(known) == 1 && !asks:
 		return s.connectForApplication(w, r, v, req, known[0].RedemptionID)
 	case slices.Contains(req.Prompt, "none") && len(list) > 1:
-		return s.refuse(w, r, req, &oauth.Denial{Code: oauth.InteractionRequired, Text: "The buyer has to choose one of several licenses, and prompt=none forbids asking."})
+		return s.refuse(
+			w, r, req,
+			&oauth.Denial{
+				Code: oauth.InteractionRequired,
+				Text: "The buyer has to choose one of several licenses, and prompt=none forbids asking.",
+			},
+		)
 	case slices.Contains(req.Prompt, "none"):
-		return s.refuse(w, r, req, &oauth.Denial{Code: oauth.ConsentRequired, Text: "The buyer has to consent, and prompt=none forbids asking."})
+		return s.refuse(
+			w, r, req,
+			&oauth.Denial{
+				Code: oauth.ConsentRequired,
+				Text: "The buyer has to consent, and prompt=none forbids asking.",
+			},
+		)
 	}
 	choices, err := s.ownedViews(r, list)
 	if err != nil {
 		return err
 	}
 	s.bindChoice(r, a, list)
-	view := consentView{Partner: req.Partner, Product: choices[0].Product, Host: req.Host(), Action: decidePath, Choices: choices}
+	view := consentView{
+		Partner: req.Partner, Product: choices[0].Product, Host: req.Host(), Action: decidePath,
+		Choices: choices,
+	}
 	for _, name := range parameters {
 		if a.params.Has(name) {
 			view.Hidden = append(view.Hidden, hidden{name, a.params.Get(name)})
@@ -138,8 +161,8 @@ func (s *Shop) choose(w http.ResponseWriter, r *http.Request, v *visitor.Visitor
 	return s.askConsent(w, r, v, req, view)
 }
 
-// decide receives the buyer's decision. The form carries the request, which is checked
-// again as if it were new; so is the sign-in, which may have become too old meanwhile.
+// decide receives the buyer's decision. The form carries the request, which is checked again as if
+// it were new; so is the sign-in, which may be too old by now.
 func (s *Shop) decide(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -158,8 +181,7 @@ func (s *Shop) decide(w http.ResponseWriter, r *http.Request, v *visitor.Visitor
 	return s.connectForApplication(w, r, v, a.Request, r.PostFormValue("license"))
 }
 
-// refusalTexts tell the application why a license cannot be connected, by the code of
-// the fault.
+// refusalTexts tell the application the reason a license cannot be connected, by fault code.
 var refusalTexts = map[string]string{
 	license.CodeUnknownLicense:  "There is no such license of this application, or none was chosen.",
 	license.CodeLicenseNotYours: "The license belongs to another account than the one that is signed in.",
@@ -168,10 +190,12 @@ var refusalTexts = map[string]string{
 	account.CodeUserErased:      "The account of the buyer was deleted.",
 }
 
-// connectForApplication is connect for a request of an application: it learns why the
-// license cannot be connected. Other errors, such as that its redirect URL has just
-// changed, are shown to the buyer.
-func (s *Shop) connectForApplication(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, req oauth.Request, redemptionID string) error {
+// connectForApplication is connect for a request of an application: it gets the reason if the
+// license cannot be connected. Other errors, such as a redirect URL that has just changed, are
+// shown to the buyer.
+func (s *Shop) connectForApplication(
+	w http.ResponseWriter, r *http.Request, v *visitor.Visitor, req oauth.Request, redemptionID string,
+) error {
 	err := s.connect(w, r, v, req, redemptionID)
 	if fault.Is(err, partner.CodePartnerPaused) {
 		wire.RequestLogOf(r.Context()).Err = err

@@ -14,10 +14,10 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// nothing changes nothing of a partner.
+// nothing is an empty change of a partner.
 var nothing partner.Change
 
-// refused checks that the application is told no, with its state and who says so.
+// refused checks that the application gets an error, with its state and the issuer.
 func refused(s *pagetest.Page, h *pagetest.Service, code string) {
 	s.Helper()
 	q := s.WantCallback(h.RedirectURL)
@@ -26,8 +26,8 @@ func refused(s *pagetest.Page, h *pagetest.Service, code string) {
 	}
 }
 
-// TestAuthorize: the application begins; the buyer signs in, allows, and comes
-// back with code, state and issuer. The second time it is a mere redirect.
+// TestAuthorize: the application starts; the buyer signs in, allows, and comes back with code,
+// state and issuer. The second time it is a mere redirect.
 func TestAuthorize(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)
@@ -47,15 +47,15 @@ func TestAuthorize(t *testing.T) {
 	if again.Get("state") != "s2" || again.Get("code") == "" {
 		t.Errorf("a buyer who returns brings %v", again)
 	}
-	// OpenID wants that a request may come as a form, from the application's site.
+	// OpenID requires that a request may come as a form, from the application's site.
 	form := b.Do(http.MethodPost, "/openid/authorize", h.AuthorizeRequest("state", "s3"), "cross-site")
 	if q := b.Follow(form).WantCallback(h.RedirectURL); q.Get("state") != "s3" || q.Get("code") == "" {
 		t.Errorf("a request by form brings %v", q)
 	}
 }
 
-// TestAuthorizeByBody: a request that is posted is read as a form or as JSON, and
-// what is there twice is not lost.
+// TestAuthorizeByBody: a posted request is read as a form or as JSON, and repeated parameters are
+// kept.
 func TestAuthorizeByBody(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	b.Press(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest())), "Allow and continue").WantCallback(h.RedirectURL)
@@ -93,8 +93,8 @@ func TestAuthorizeByBody(t *testing.T) {
 	}
 }
 
-// TestAuthorizeIsOnlyLookedAt: a HEAD changes nothing, neither for who would go
-// straight through nor for who would be asked.
+// TestAuthorizeIsOnlyLookedAt: a HEAD changes nothing, neither for visitors who would go straight
+// through nor for those who would be asked.
 func TestAuthorizeIsOnlyLookedAt(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	b.Press(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest())), "Allow and continue").WantCallback(h.RedirectURL)
@@ -121,8 +121,8 @@ func TestAuthorizeIsOnlyLookedAt(t *testing.T) {
 	b.Follow(s).WantCallback(h.RedirectURL) // the sign-in still counts
 }
 
-// TestAuthorizeRefuses: what is wrong with the request goes back to the
-// application, but never to an address that is not the saved one.
+// TestAuthorizeRefuses: errors of the request go back to the application, but never to another URL
+// than the saved one.
 func TestAuthorizeRefuses(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	for name, pairs := range map[string][]string{
@@ -151,8 +151,8 @@ func TestAuthorizeRefuses(t *testing.T) {
 	refused(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("request", "x"))), h, "request_not_supported")
 }
 
-// TestAuthorizeThatCannotBeRead: what is lost of a request is not taken for not
-// sent, or PKCE, the state or the redirect URI could be lost.
+// TestAuthorizeThatCannotBeRead: unreadable parameters do not count as missing, because PKCE, the
+// state or the redirect URI could be lost.
 func TestAuthorizeThatCannotBeRead(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	b.Press(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest())), "Allow and continue").WantCallback(h.RedirectURL)
@@ -164,7 +164,7 @@ func TestAuthorizeThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestCancelTellsTheApplication, which asked.
+// TestCancelTellsTheApplication: the requesting application gets the refusal.
 func TestCancelTellsTheApplication(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	refused(b.Press(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest())), "Cancel"), h, "access_denied")
@@ -173,15 +173,14 @@ func TestCancelTellsTheApplication(t *testing.T) {
 	}
 }
 
-// TestNoLicense: somebody without one is sent back.
+// TestNoLicense: a visitor without a license is sent back.
 func TestNoLicense(t *testing.T) {
 	h, _, _ := annAndLicense(t)
 	h.AddUser(pagetest.Eve, pagetest.Password)
 	refused(h.NewBrowser().SignIn(pagetest.Eve, pagetest.Password).Get(pagetest.AuthorizeURL(h.AuthorizeRequest())), h, "access_denied")
 }
 
-// TestChooser: of several licenses the buyer takes one, and cannot take another
-// person's.
+// TestChooser: the buyer chooses one of several licenses, and cannot choose another person's.
 func TestChooser(t *testing.T) {
 	h, b, first := annAndLicense(t)
 	second := h.Sell(pagetest.Ann, 3)
@@ -196,13 +195,13 @@ func TestChooser(t *testing.T) {
 	if stored(h, first).Status != event.Active || stored(h, second).Status != event.Inactive {
 		t.Errorf("they are %s and %s", stored(h, first).Status, stored(h, second).Status)
 	}
-	b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest())).WantCallback(h.RedirectURL) // the one that is known
+	b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest())).WantCallback(h.RedirectURL) // the one already connected
 	if text := b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("prompt", "consent"))).Text(); !strings.Contains(text, "Which license?") {
 		t.Errorf("prompt=consent does not ask: %s", text)
 	}
 }
 
-// TestPrompts: what the application says about asking is heeded.
+// TestPrompts: the prompt parameter of the application is respected.
 func TestPrompts(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	refused(h.NewBrowser().Get(pagetest.AuthorizeURL(h.AuthorizeRequest("prompt", "none"))), h, "login_required")
@@ -229,8 +228,8 @@ func TestPrompts(t *testing.T) {
 	b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("max_age", "3600"))).WantCallback(h.RedirectURL)
 }
 
-// TestSlowReturnFromSignIn: who signs in for an application that wants the newest sign-in
-// there is has a moment to come back, and not more.
+// TestSlowReturnFromSignIn: if the application requires the newest possible sign-in, the visitor
+// has a short time to come back, and no more.
 func TestSlowReturnFromSignIn(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	b.Press(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest())), "Allow and continue").WantCallback(h.RedirectURL)
@@ -247,8 +246,8 @@ func TestSlowReturnFromSignIn(t *testing.T) {
 	b.Follow(b.Follow(s)).Want(http.StatusOK, "Sign in")
 }
 
-// TestDecideWithoutSigningIn: a session that ended meanwhile is asked for again,
-// and nothing is connected.
+// TestDecideWithoutSigningIn: after the session has ended, the visitor must sign in again, and
+// nothing is connected.
 func TestDecideWithoutSigningIn(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	page := b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest()))

@@ -18,21 +18,21 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// annAndSlowApplication is Ann with a license whose application takes webhooks.
-// Nothing delivers them: the test plays what does.
+// annAndSlowApplication returns Ann with a license of an application that accepts webhooks. Nothing
+// delivers them; the test does.
 func annAndSlowApplication(t *testing.T, glance, patience time.Duration) (*pagetest.Service, *pagetest.Browser, license.License) {
 	t.Helper()
 	h, b, l := annAndLicense(t)
 	h.Shop.ShowAfter, h.Shop.WaitAtMost = glance, patience
 	hook := "https://tide.example/hook"
-	h.RedirectURL = "https://tide.example/in?a=1&b=%C3%BC&copy=2;c=(d)'" // and whatever else a partner may save
+	h.RedirectURL = "https://tide.example/in?a=1&b=%C3%BC&copy=2;c=(d)'" // as a partner may save it
 	if _, _, _, err := h.Shop.OAuth.Profiles.Amend(t.Context(), pagetest.Tester, h.Partner.ID, nothing, profile.URLChange{Webhook: &hook, Redirect: &h.RedirectURL}, false); err != nil {
 		t.Fatal(err)
 	}
 	return h, b, l
 }
 
-// told has the first attempt of each webhook made.
+// told records the first attempt of each webhook.
 func told(h *pagetest.Service, l license.License) {
 	h.Helper()
 	err := h.DB.Write(h.Context(), func(tx *sqldb.Tx) error {
@@ -44,7 +44,7 @@ func told(h *pagetest.Service, l license.License) {
 	}
 }
 
-// stays fails the test when something comes though the application was not told.
+// stays fails the test if something comes before the application was told.
 func stays[T any](h *pagetest.Service, l license.License, came <-chan T) {
 	h.Helper()
 	untold := func() int64 {
@@ -57,7 +57,7 @@ func stays[T any](h *pagetest.Service, l license.License, came <-chan T) {
 	}
 	for untold() == 0 {
 	}
-	for range 500 { // far longer than the answer takes when nobody waits
+	for range 500 { // far longer than an answer without a wait
 		untold()
 		select {
 		case <-came:
@@ -73,7 +73,7 @@ func allow(ctx context.Context, b *pagetest.Browser, l license.License) *http.Re
 	return b.Send(ctx, http.MethodPost, consentPage(l), url.Values{"decision": {"allow"}}, "same-origin")
 }
 
-// begins reads an answer up to the end of what is to be seen of a page.
+// begins reads an answer up to the end of the visible page.
 func begins(b *pagetest.Browser, answer *http.Response) string {
 	b.Helper()
 	var text strings.Builder
@@ -87,7 +87,7 @@ func begins(b *pagetest.Browser, answer *http.Response) string {
 	return text.String()
 }
 
-// goesOn is where the page sends the browser by itself; "" is nowhere.
+// goesOn returns the target of the page's refresh, or "".
 func goesOn(s *pagetest.Page) string {
 	s.Helper()
 	for _, n := range s.All(atom.Meta) {
@@ -99,8 +99,8 @@ func goesOn(s *pagetest.Page) string {
 	return ""
 }
 
-// connects checks that the page says where the buyer is going and what for, and
-// that the browser goes there by itself with a code, as by the link.
+// connects checks that the page names the target and the purpose, and that the browser goes there
+// automatically with a code, as by the link.
 func connects(s *pagetest.Page, h *pagetest.Service) {
 	s.Helper()
 	s.Want(http.StatusOK, "Connecting you to Tide Planner…")
@@ -117,7 +117,7 @@ func connects(s *pagetest.Page, h *pagetest.Service) {
 		if pagetest.Words(link) != "Continue to Tide Planner" {
 			continue
 		}
-		// html/template writes some characters of a link in another way.
+		// html/template escapes some characters of a link differently.
 		there, err := url.PathUnescape(pagetest.Attr(link, "href"))
 		if want, _ := url.PathUnescape(goesOn(s)); err != nil || there != want {
 			s.Errorf("the link leads to %q, %v", there, err)
@@ -127,8 +127,8 @@ func connects(s *pagetest.Page, h *pagetest.Service) {
 	s.Error("the page has no link to go on by hand")
 }
 
-// TestRedirectAfterFirstAttempt: the buyer is sent to the application once it has
-// been told of the license, and not before. When that is soon, no page is shown.
+// TestRedirectAfterFirstAttempt: the buyer is sent to the application only after it was told of the
+// license. If that is soon, no page is shown.
 func TestRedirectAfterFirstAttempt(t *testing.T) {
 	h, b, l := annAndSlowApplication(t, time.Hour, 2*time.Hour)
 	page := b.Get(consentPage(l))
@@ -142,8 +142,8 @@ func TestRedirectAfterFirstAttempt(t *testing.T) {
 	}
 }
 
-// TestConnectingPage: who has to wait sees for what, and goes on when the
-// application has been told.
+// TestConnectingPage: a waiting buyer sees the reason, and continues when the application has been
+// told.
 func TestConnectingPage(t *testing.T) {
 	h, b, l := annAndSlowApplication(t, 0, time.Hour)
 	answer := allow(t.Context(), b, l)
@@ -169,11 +169,10 @@ func TestConnectingPage(t *testing.T) {
 	}
 }
 
-// TestConnectingWithoutAnswer: an application that cannot be told costs the buyer
-// WaitAtMost, and no more.
+// TestConnectingWithoutAnswer: an unreachable application costs the buyer WaitAtMost, and no more.
 func TestConnectingWithoutAnswer(t *testing.T) {
 	h, b, l := annAndSlowApplication(t, 0, time.Millisecond)
-	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second) // before the request's own time is up
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second) // before the request's own timeout
 	defer stop()
 	answer := allow(ctx, b, l)
 	defer func() { _ = answer.Body.Close() }()
@@ -182,12 +181,12 @@ func TestConnectingWithoutAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	connects(b.ReadPage(answer, string(text)), h)
-	// Somebody who consented before comes by the same way.
+	// A buyer who consented before comes the same way.
 	connects(b.Press(b.Get(pagetest.RedeemPath(l)), "Open Tide Planner"), h)
 }
 
-// TestConnectingLeavesTheNotice: what a page was to say is not said on one that
-// nobody has the time to read.
+// TestConnectingLeavesTheNotice: a pending notice is not shown on a page that disappears too soon
+// to be read.
 func TestConnectingLeavesTheNotice(t *testing.T) {
 	h, b, l := annAndSlowApplication(t, 0, time.Millisecond)
 	b.Post(consentPage(l), "decision", "cancel").WantRedirect("/licenses")
@@ -197,8 +196,8 @@ func TestConnectingLeavesTheNotice(t *testing.T) {
 	}
 }
 
-// TestNothingIsShown to programs that asked for a mere redirect, or where the
-// answer is no.
+// TestNothingIsShown: no page is shown to programs that requested a mere redirect, or with a
+// refusal.
 func TestNothingIsShown(t *testing.T) {
 	h, b, l := annAndSlowApplication(t, 0, time.Millisecond)
 	connects(b.Post(consentPage(l), "decision", "allow"), h)
@@ -213,7 +212,8 @@ func TestNothingIsShown(t *testing.T) {
 	}
 }
 
-// TestBuyerDisconnects while the page is shown: the request ends, and its line says so.
+// TestBuyerDisconnects: if the buyer leaves while the page is shown, the request ends, and its log
+// line says so.
 func TestBuyerDisconnects(t *testing.T) {
 	h, b, l := annAndSlowApplication(t, 0, time.Hour)
 	ctx, leave := context.WithCancel(t.Context())

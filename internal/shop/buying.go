@@ -18,7 +18,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// buyingRoutes are the pages of products and of the buyer's licenses.
+// buyingRoutes returns the pages of products and of the buyer's licenses.
 func (s *Shop) buyingRoutes() []wire.Route {
 	return append(secretPath(
 		s.signedIn(http.MethodGet, "/licenses/{id}", s.license),
@@ -48,7 +48,7 @@ func (s *Shop) onSale(of partner.Partner, p partner.Plan) bool {
 	return !of.Paused() && !p.Recheck && (p.CheckoutURL != "" || s.sells())
 }
 
-// sells reports whether the shop sells plans that name no checkout.
+// sells reports whether the shop sells plans without their own checkout.
 func (s *Shop) sells() bool { return s.TestMoney || s.Payments.Takes() }
 
 // tierView is one plan on a page of plans.
@@ -56,27 +56,39 @@ type tierView struct {
 	partner.Plan
 	Current  bool           // the license has it
 	Filled   bool           // its button stands out
-	Checkout string         // where it is paid for; "": see Test
+	Checkout string         // where it is paid; if "", see Test
 	Test     bool           // it can be bought with test money
-	Pays     bool           // it is paid for at Stripe, or is free
-	Now      payment.Amount // what is paid now
-	Credits  int64          // what was paid before and is taken off
-	Action   string         // where the form that does so goes
-	Order    string         // tells a form that was sent twice from two orders
+	Pays     bool           // paid at Stripe, or free
+	Now      payment.Amount // due today
+	Credits  int64          // earlier payments that reduce the price
+	Covered  string         // the same in words, or ""
+	Kept     bool           // it costs less than was paid, and the difference is not refunded
+	Returns  bool           // going back to the current plan is free
+	Gained   []string       // features that the current plan lacks
+	Lost     []string       // features of the current plan that it lacks
+	Action   string         // target of the form
+	Order    string         // distinguishes a form sent twice from two orders
+	Owned    *ownedPlan     // nil: the visitor may buy another license of it
 }
 
-// tiers are the plans of an application as they can be bought, and none can while it
-// is paused. With a license, the checkout URL names the license.
+// tiers returns the plans of an application, with their ways to buy. While it is paused, none is on
+// sale. With a license, the checkout URL names the license.
 func (s *Shop) tiers(of partner.Partner, plans []partner.Plan, l *license.License, action string) []tierView {
-	list, order := make([]tierView, len(plans)), secret.UUID()
+	list := make([]tierView, len(plans))
+	order := secret.UUID()
 	for i, p := range plans {
 		if !s.onSale(of, p) {
-			list[i] = tierView{Plan: p, Current: l != nil && l.Tier == p.Tier, Now: payment.Amount{Units: p.PriceCents, Currency: p.Currency}}
+			list[i] = tierView{
+				Plan:    p,
+				Current: l != nil && l.Tier == p.Tier,
+				Now:     payment.Amount{Units: p.PriceCents, Currency: p.Currency},
+			}
 			continue
 		}
 		here := p.CheckoutURL == ""
 		list[i] = tierView{
-			Plan: p, Checkout: p.CheckoutURL, Pays: here && s.Payments.Takes(), Test: here && !s.Payments.Takes(), Action: action, Order: order,
+			Plan: p, Checkout: p.CheckoutURL, Pays: here && s.Payments.Takes(),
+			Test: here && !s.Payments.Takes(), Action: action, Order: order,
 			Now: payment.Amount{Units: p.PriceCents, Currency: p.Currency},
 		}
 		if l == nil {
@@ -90,7 +102,7 @@ func (s *Shop) tiers(of partner.Partner, plans []partner.Plan, l *license.Licens
 	return list
 }
 
-// partnerInPath returns the partner that the path names.
+// partnerInPath returns the partner of the path.
 func (s *Shop) partnerInPath(r *http.Request) (partner.Partner, error) {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil {
@@ -104,13 +116,17 @@ func (s *Shop) partnerInPath(r *http.Request) (partner.Partner, error) {
 }
 
 func errNoProduct() error {
-	return fault.New(fault.Missing, codeUnknownProduct, "There is no such product. The front page lists what is for sale.")
+	return fault.New(
+		fault.Missing,
+		codeUnknownProduct,
+		"There is no such product. The front page lists what is for sale.",
+	)
 }
 
-// maxOrder is how many characters the order of a form may have.
+// maxOrder is the maximum length of a form's order name.
 const maxOrder = 100
 
-// order reads a form that buys a tier here.
+// order reads a form that buys a plan here.
 func (s *Shop) order(r *http.Request, partnerID int64) (partner.Plan, string, error) {
 	if err := ui.ReadForm(r); err != nil {
 		return partner.Plan{}, "", err
@@ -138,18 +154,26 @@ func (s *Shop) soldHere(r *http.Request, partnerID int64, tier string) (partner.
 	case plan.Recheck:
 		return partner.Plan{}, errNoPlan()
 	case !s.sells() || plan.CheckoutURL != "":
-		return partner.Plan{}, fault.New(fault.Forbidden, codeNoTestMoney, "This plan is paid for in the marketplace's checkout.")
+		return partner.Plan{}, fault.New(
+			fault.Forbidden,
+			codeNoTestMoney,
+			"This plan is paid for in the marketplace's checkout.",
+		)
 	}
 	return plan, nil
 }
 
 func errNoPlan() error {
-	return fault.New(fault.Missing, partner.CodeUnknownPlan, "This plan is no longer for sale. Go back and choose another.")
+	return fault.New(
+		fault.Missing,
+		partner.CodeUnknownPlan,
+		"This plan is no longer for sale. Go back and choose another.",
+	)
 }
 
-// buy sends the buyer to the page where a plan is paid. What is free, or paid with test
-// money, is sold at once, and its redeem page comes next. Who is not signed in does so
-// first, and then goes on with the same plan.
+// buy sends the buyer to the payment page of a plan. A plan that is free, or paid with test money,
+// is sold immediately, and the redeem page follows. Visitors sign in first, then continue with the
+// same plan.
 func (s *Shop) buy(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	p, err := s.partnerInPath(r)
 	if err != nil {
@@ -165,14 +189,25 @@ func (s *Shop) buy(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) e
 		return nil
 	}
 	to, err := s.buyPlan(w, r, v, p, plan, order)
-	if err == nil {
-		ui.SeeOther(w, r, to)
+	if err != nil {
+		return s.refuseBuy(w, r, v, p, plan, err)
 	}
-	return err
+	ui.SeeOther(w, r, to)
+	return nil
 }
 
-// buyPlan buys a plan, or begins its payment, and returns where the buyer goes next.
-func (s *Shop) buyPlan(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, p partner.Partner, plan partner.Plan, order string) (string, error) {
+// buyPlan buys a plan, or starts its payment, and returns the next page.
+func (s *Shop) buyPlan(
+	w http.ResponseWriter,
+	r *http.Request,
+	v *visitor.Visitor,
+	p partner.Partner,
+	plan partner.Plan,
+	order string,
+) (string, error) {
+	if err := checkProven(v, plan); err != nil {
+		return "", err
+	}
 	if plan.PriceCents > 0 && s.Payments.Takes() {
 		price := payment.Amount{Units: plan.PriceCents, Currency: plan.Currency}
 		return s.pay(w, r, paidOrder(v, p, plan, price, partner.ProductPath(p.ID)))
@@ -188,5 +223,5 @@ func (s *Shop) buyPlan(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 	return redeemPath(sale.Licenses[0].RedemptionID), nil
 }
 
-// redeemPath is the page that connects a license.
+// redeemPath returns the page that connects a license.
 func redeemPath(redemptionID string) string { return "/licensing/" + redemptionID + "/redeem/" }

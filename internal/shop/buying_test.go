@@ -48,7 +48,7 @@ func TestBuyWithTestMoney(t *testing.T) {
 	if s := b.Press(page, "Buy Plan 1"); s.Status != http.StatusForbidden {
 		t.Errorf("without test money: %d", s.Status)
 	}
-	if s := b.Get("/products/1"); strings.Contains(s.Text(), "test money") || !strings.Contains(s.Text(), "Not for sale right now.") {
+	if s := b.Get("/products/1"); strings.Contains(s.Text(), "test money") || !strings.Contains(s.Text(), "Currently unavailable") {
 		t.Errorf("without test money the page says %s", s.Text())
 	}
 }
@@ -60,7 +60,7 @@ func TestCheckout(t *testing.T) {
 	if _, _, err := h.Shop.Partners.PutPlan(t.Context(), pagetest.Tester, h.Partner.ID, plan); err != nil {
 		t.Fatal(err)
 	}
-	// What the operator saved stays byte for byte: it may be signed.
+	// The saved URL stays byte for byte: it may be signed.
 	for page, want := range map[string]string{
 		"/products/1": plan.CheckoutURL,
 		"/licensing/" + l.RedemptionID + "/change_plan": plan.CheckoutURL + "&license_key=" + l.Key,
@@ -93,7 +93,7 @@ func TestMyLicenses(t *testing.T) {
 		t.Errorf("the plans say %s", plans.Text())
 	}
 	confirm := b.Get("/licensing/"+l.RedemptionID+"/change_plan/?tier=3").Want(http.StatusOK, "Change to Plan 3?")
-	says(t, confirm, "You pay now $147.00 of test money")
+	says(t, confirm, "Due today $147.00 of test money")
 	changed := b.Follow(b.Press(confirm, "Pay $147.00"))
 	changed.Want(http.StatusOK, "Tide Planner")
 	if now := stored(h, l); now.Tier != 3 || now.Key != l.Key {
@@ -110,17 +110,17 @@ func TestMyLicenses(t *testing.T) {
 	if now := stored(h, l); now.Status != event.Deactivated || !now.Released {
 		t.Errorf("the license is %+v", now)
 	}
-	// The consent is gone with it.
+	// The consent ended with it.
 	b.Follow(b.Press(released, "Activate")).Want(http.StatusOK, "Connect Tide Planner?")
-	// The button in another tab leads to where the license stands.
+	// The button in another tab leads to the current state of the license.
 	twice := b.Follow(b.Press(asked, "Disconnect")).Want(http.StatusOK, "Tide Planner is not connected")
 	if !strings.Contains(twice.Text(), "Nothing was changed: the license was already disconnected.") {
 		t.Errorf("releasing twice says %s", twice.Text())
 	}
 }
 
-// TestBackToThePageOfAForm: whoever has to sign in to send a form comes back to
-// the page that it stands on.
+// TestBackToThePageOfAForm: visitors who must sign in to send a form return to the page of the
+// form.
 func TestBackToThePageOfAForm(t *testing.T) {
 	h := pagetest.New(t)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, h.URL+"/licenses/1/release", strings.NewReader(""))

@@ -22,16 +22,16 @@ import (
 
 const (
 	productsPerPage = 48
-	searchAbove     = 12  // products, beyond which there is a search
-	maxSearch       = 100 // characters of its text
+	searchAbove     = 12  // products above which there is a search
+	maxSearch       = 100 // maximum length of its text
 )
 
 // homeView is the front page.
 type homeView struct {
 	Offers []partner.Offer
 	Pager  ui.Pager
-	Search bool   // there is a field for it
-	Text   string // that was searched for
+	Search bool   // there is a search field
+	Text   string // the search text
 }
 
 func (s *Shop) home(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
@@ -62,7 +62,7 @@ func (s *Shop) home(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) 
 	return s.Site.Render(w, r, v, "home", ui.View{Title: "Software licenses", Wide: true, Data: view})
 }
 
-// searchText is what is searched for: without what no name has, and not too long.
+// searchText cleans a search text: it removes characters that no name has and limits its length.
 func searchText(text string) string {
 	text = strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -82,7 +82,7 @@ type iconView struct {
 	Letter string
 }
 
-// iconOf is for templates.
+// iconOf returns the icon for templates.
 func iconOf(p partner.Partner, product partner.Product) iconView {
 	first, _ := utf8.DecodeRuneInString(p.Name)
 	return iconView{URL: product.IconPath(), Letter: string(unicode.ToUpper(first))}
@@ -94,10 +94,10 @@ type productView struct {
 	Product     partner.Product
 	Description template.HTML
 	Tiers       []tierView
-	OnSale      bool   // one of them is
-	Test        bool   // it is sold for test money
-	Pays        bool   // it is paid for at Stripe
-	Checkout    string // the host where it is paid for, if it is the same for all plans
+	OnSale      bool   // a plan is on sale
+	Test        bool   // sold for test money
+	Pays        bool   // paid at Stripe
+	Checkout    string // host of the checkout, if all plans have the same
 }
 
 func (s *Shop) product(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
@@ -117,13 +117,19 @@ func (s *Shop) product(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 		Partner: p, Product: product, Description: markdown.HTML(product.Description),
 		Tiers: s.tiers(p, plans, nil, partner.ProductPath(p.ID)+"/buy"),
 	}
+	if err := s.markOwned(r, v, p, view.Tiers); err != nil {
+		return err
+	}
 	view.arrange()
-	return s.Site.Render(w, r, v, "product", ui.View{Title: p.Name, Wide: true, FormTo: s.formTo(), Data: view, Social: &ui.Social{
-		Title: p.Name, Description: product.Tagline, Path: partner.ProductPath(p.ID), Image: product.IconPath(),
-	}})
+	return s.Site.Render(w, r, v, "product", ui.View{
+		Title: p.Name, Wide: true, FormTo: s.formTo(), Data: view,
+		Social: &ui.Social{
+			Title: p.Name, Description: product.Tagline, Path: partner.ProductPath(p.ID), Image: product.IconPath(),
+		},
+	})
 }
 
-// arrange finds out what goes for all plans.
+// arrange sets the fields that concern all plans.
 func (v *productView) arrange() {
 	recommended := slices.ContainsFunc(v.Tiers, func(t tierView) bool { return t.Recommended && t.OnSale() })
 	hosts := map[string]bool{}
@@ -145,8 +151,8 @@ func (v *productView) arrange() {
 	}
 }
 
-// icon sends the icon of a product. Its address has a hash of it, so browsers may keep it
-// for ever; somebody who has an older address gets the icon of now, and does not keep it.
+// icon sends the icon of a product. Its URL has a hash, so browsers may cache it forever; an older
+// URL gets the current icon, uncached.
 func (s *Shop) icon(w http.ResponseWriter, r *http.Request) error {
 	id, err := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 //go:embed testdata/icon.png
 var icon []byte
 
-// describe says something about the product of the harness.
+// describe changes the product texts of the harness.
 func describe(h *pagetest.Service, c partner.ProductChange) partner.Product {
 	h.Helper()
 	p, err := h.Shop.Partners.ChangeProduct(h.Context(), pagetest.Tester, h.Partner.ID, c)
@@ -29,7 +29,7 @@ func describe(h *pagetest.Service, c partner.ProductChange) partner.Product {
 	return p
 }
 
-// TestFactsOfAProduct: what is said about a product is on each page that names it.
+// TestFactsOfAProduct: the texts of a product are on each page that names it.
 func TestFactsOfAProduct(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	p := describe(h, partner.ProductChange{
@@ -56,7 +56,7 @@ func TestFactsOfAProduct(t *testing.T) {
 	}
 }
 
-// TestSocial: a product says what it is to programs that show a link to it.
+// TestSocial: a product page has a description for link previews.
 func TestSocial(t *testing.T) {
 	h := pagetest.New(t)
 	p := describe(h, partner.ProductChange{Tagline: new("Tides \"for\" <sailors>"), Icon: &icon})
@@ -85,8 +85,7 @@ func hasIcon(page *pagetest.Page, path string) bool {
 	return false
 }
 
-// TestIcon: an icon is cached for ever under its own address, and for no time under
-// another.
+// TestIcon: an icon is cached forever under its own URL, and not at all under another.
 func TestIcon(t *testing.T) {
 	h := pagetest.New(t)
 	get := func(path, match string) *http.Response {
@@ -167,7 +166,7 @@ func TestNotOnSale(t *testing.T) {
 		t.Errorf("the front page lists what cannot be bought: %s", home.Text())
 	}
 	page := b.Get("/products/1").Want(http.StatusOK, "Tide Planner")
-	if n := strings.Count(page.Text(), "Not for sale right now."); n != 3 || strings.Contains(page.Text(), "What happens next") {
+	if n := strings.Count(page.Text(), "Currently unavailable"); n != 3 || strings.Contains(page.Text(), "What happens next") {
 		t.Errorf("the page says %s", page.Text())
 	}
 	plan := partner.Plan{Tier: 2, Name: "Plan 2", PriceCents: 9800, Currency: "USD", CheckoutURL: "https://pay.example/2"}
@@ -182,7 +181,7 @@ func TestNotOnSale(t *testing.T) {
 	}
 }
 
-// TestSearchProducts: there is a search as soon as there are more than twelve products.
+// TestSearchProducts: there is a search above twelve products.
 func TestSearchProducts(t *testing.T) {
 	h := pagetest.New(t)
 	b := h.NewBrowser()
@@ -216,7 +215,7 @@ func TestSearchProducts(t *testing.T) {
 	b.Get("/?q="+strings.Repeat("%C3%A9", 500)).Want(http.StatusOK, "Software licenses")
 }
 
-// TestIconIsNoPage: a picture that is stored is the one that we drew.
+// TestIconIsNoPage: a stored picture is always redrawn by us.
 func TestIconIsNoPage(t *testing.T) {
 	h := pagetest.New(t)
 	p := describe(h, partner.ProductChange{Icon: new(append(bytes.Clone(icon), "<script>alert(1)</script>"...))})

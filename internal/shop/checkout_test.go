@@ -9,9 +9,9 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// TestWhoSeesACheckout: the license is shown to the buyer's login and to the browser that
-// pressed Buy. Others without a login learn whether the payment is done and that they can
-// sign in, and other accounts nothing. Nobody reads that an open payment failed.
+// TestWhoSeesACheckout: the buyer's login and the browser that pressed Buy see the license. Others
+// without a login learn whether the payment is done and that they can sign in; other accounts learn
+// nothing. No one reads that an open payment failed.
 func TestWhoSeesACheckout(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	stripe := withStripe(t, h)
@@ -62,7 +62,7 @@ func TestWhoSeesACheckout(t *testing.T) {
 	t.Error("there is no link to the license")
 }
 
-// knowsNothing checks that a page names neither what was bought nor for how much.
+// knowsNothing checks that a page names neither the purchase nor its price.
 func knowsNothing(t *testing.T, page *pagetest.Page) {
 	t.Helper()
 	for _, word := range []string{"Tide Planner", "49.00", "Plan 1", "/licensing/", "failed"} {
@@ -72,7 +72,7 @@ func knowsNothing(t *testing.T, page *pagetest.Page) {
 	}
 }
 
-// TestStrangersAskNothing: who does not know the buyer's browser cannot have us ask Stripe.
+// TestStrangersAskNothing: requests from other browsers do not make us ask Stripe.
 func TestStrangersAskNothing(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	stripe := withStripe(t, h)

@@ -10,8 +10,8 @@ import (
 	"claviger/internal/visitor"
 )
 
-// chosen is the session's record of the license whose button was pressed, and
-// chosenLife how long it is valid.
+// chosen is the session's record of the license with the pressed button, and chosenLife its
+// lifetime.
 const (
 	chosen     = "chosen-license"
 	chosenLife = 10 * time.Minute
@@ -21,11 +21,10 @@ const (
 type choice struct {
 	at      string
 	license string // its redemption id
-	request string // the hash of the one that it was shown for; "": none yet
+	request string // hash of the request that showed it; "" if none yet
 }
 
-// storeChoice records which license the buyer chose before the application begins the
-// connection.
+// storeChoice records the chosen license before the application starts the connection.
 func (s *Shop) storeChoice(r *http.Request, l license.License) {
 	s.putChoice(r, choice{at: s.Now().Format(time.RFC3339), license: l.RedemptionID})
 }
@@ -42,8 +41,8 @@ func (s *Shop) readChoice(r *http.Request, a authorization) (choice, bool) {
 	return c, err == nil && s.Now().Sub(t) <= chosenLife && (c.request == "" || c.request == secret.Hash(a.path()))
 }
 
-// bindChoice limits the choice to this request, which is about to show a page with it:
-// that page may be loaded again, but the application's next request is a new one.
+// bindChoice limits the choice to this request, which is about to show a page with it: that page
+// may be reloaded, but the application's next request is a new one.
 func (s *Shop) bindChoice(r *http.Request, a authorization, shown []license.License) {
 	if c, ok := s.readChoice(r, a); ok && c.request == "" && len(shown) == 1 && shown[0].RedemptionID == c.license {
 		c.request = secret.Hash(a.path())
@@ -51,15 +50,15 @@ func (s *Shop) bindChoice(r *http.Request, a authorization, shown []license.Lice
 	}
 }
 
-// removeChoice removes the choice of a license that is now connected.
+// removeChoice removes the choice of a license that is connected now.
 func (s *Shop) removeChoice(r *http.Request, redemptionID string) {
 	if strings.Contains(s.Site.Sessions.Get(r.Context(), chosen), " "+redemptionID) {
 		s.Site.Sessions.Pop(r.Context(), chosen)
 	}
 }
 
-// candidates returns the licenses that the request may be for: the one whose button
-// the buyer pressed before the application began, or all of them.
+// candidates returns the possible licenses for the request: the one chosen before the application
+// started, or all of them.
 func (s *Shop) candidates(r *http.Request, v *visitor.Visitor, a authorization) ([]license.License, error) {
 	if c, ok := s.readChoice(r, a); ok {
 		l, err := s.Licenses.ByRedemption(r.Context(), c.license)

@@ -13,8 +13,7 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// pressed has the buyer press the button of a license whose application begins
-// sign-ins itself.
+// pressed presses the button of a license of an application that starts sign-ins itself.
 func pressed(b *pagetest.Browser, l license.License) {
 	b.Helper()
 	start := "https://tide.example/login"
@@ -24,8 +23,8 @@ func pressed(b *pagetest.Browser, l license.License) {
 	b.Post(pagetest.RedeemPath(l)).WantCallback(start)
 }
 
-// TestChoiceOfAnotherUsersLicense: whoever signs in next at a browser is not shown the
-// license that was meant before.
+// TestChoiceOfAnotherUsersLicense: the next person at a browser does not see the license that was
+// chosen before.
 func TestChoiceOfAnotherUsersLicense(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	h.AddUser(pagetest.Eve, pagetest.Password)
@@ -36,7 +35,7 @@ func TestChoiceOfAnotherUsersLicense(t *testing.T) {
 	b.Press(page, "Allow and continue").WantCallback(h.RedirectURL) // for her own
 }
 
-// TestChoiceForAnotherApplication: a license is meant for its own application only.
+// TestChoiceForAnotherApplication: a choice only applies to the license's own application.
 func TestChoiceForAnotherApplication(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	there := "https://other.example/in"
@@ -57,7 +56,7 @@ func asksWhich(b *pagetest.Browser, pairs ...string) bool {
 	return strings.Contains(b.Get(pagetest.AuthorizeURL(b.AuthorizeRequest(pairs...))).Want(http.StatusOK, "Connect Tide Planner?").Text(), "Which license?")
 }
 
-// TestChoiceExpires: what was meant counts for a while.
+// TestChoiceExpires: a choice is valid for a limited time.
 func TestChoiceExpires(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	h.Sell(pagetest.Ann, 3)
@@ -72,8 +71,8 @@ func TestChoiceExpires(t *testing.T) {
 	}
 }
 
-// TestConsentPageLoadedAgain: the page stays about the license that was meant; the
-// application's next request is another matter.
+// TestConsentPageLoadedAgain: the reloaded page keeps the chosen license; the application's next
+// request does not.
 func TestConsentPageLoadedAgain(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	h.Sell(pagetest.Ann, 3)
@@ -93,8 +92,8 @@ func TestConsentPageLoadedAgain(t *testing.T) {
 	}
 }
 
-// TestChoiceIsRemovedAfterConnecting: once the license is connected its button counts no more,
-// whether a page asked or not.
+// TestChoiceIsRemovedAfterConnecting: once the license is connected, the choice no longer applies,
+// with or without a consent page.
 func TestChoiceIsRemovedAfterConnecting(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	h.Sell(pagetest.Ann, 3)
@@ -110,8 +109,8 @@ func TestChoiceIsRemovedAfterConnecting(t *testing.T) {
 	}
 }
 
-// TestChoiceAfterARefusal: an application that may first look whether it can do
-// without a page still learns which license was meant.
+// TestChoiceAfterARefusal: an application that first tries without a page still gets the chosen
+// license.
 func TestChoiceAfterARefusal(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	h.Sell(pagetest.Ann, 3)
@@ -122,9 +121,8 @@ func TestChoiceAfterARefusal(t *testing.T) {
 	}
 }
 
-// TestNobodyChooses: an application that forbids asking is told that the buyer has
-// to choose, whether some of the licenses are known to it or none; the only one
-// that is goes straight through.
+// TestNobodyChooses: an application that forbids asking is told that the buyer has to choose,
+// whether it knows some of the licenses or none; a single known one goes straight through.
 func TestNobodyChooses(t *testing.T) {
 	h, b, first := annAndLicense(t)
 	second := h.Sell(pagetest.Ann, 3)
@@ -146,8 +144,8 @@ func TestNobodyChooses(t *testing.T) {
 	refused()
 }
 
-// TestAnotherLicense: who has one connected chooses another when the application
-// lets them, or at the button of that license.
+// TestAnotherLicense: a buyer with a connected license chooses another if the application lets
+// them, or with the button of that license.
 func TestAnotherLicense(t *testing.T) {
 	h, b, first := annAndLicense(t)
 	second, third := h.Sell(pagetest.Ann, 2), h.Sell(pagetest.Ann, 3)

@@ -13,28 +13,35 @@ import (
 	"claviger/internal/visitor"
 )
 
-// planCookie remembers the plan whose Buy was pressed before sign-in. It is not in the
-// session: anybody could fill the table of sessions. Its value is the tier and a name of
-// the order.
+// planCookie remembers the plan that was chosen before sign-in. It is not in the session, because
+// anyone could fill the table of sessions. Its value is the tier and a name of the order.
 const (
 	planCookie = "claviger-plan"
 	planLife   = time.Hour
 )
 
-// chosenPath is where sign-in leads who pressed Buy before.
+// chosenPath returns the page after sign-in for a visitor who pressed Buy before.
 func chosenPath(p partner.Partner, plan partner.Plan) string {
 	return buyPath(p) + "?" + url.Values{"tier": {strconv.Itoa(plan.Tier)}}.Encode()
 }
 
 func buyPath(p partner.Partner) string { return partner.ProductPath(p.ID) + "/buy" }
 
-// rememberPlan has this browser remember that its visitor pressed Buy.
+// rememberPlan makes this browser remember the chosen plan.
 func (s *Shop) rememberPlan(w http.ResponseWriter, p partner.Partner, plan partner.Plan) {
-	s.setCookie(w, http.Cookie{Name: planCookie, Value: strconv.Itoa(plan.Tier) + "." + secret.UUID(), Path: buyPath(p), MaxAge: int(planLife / time.Second)})
+	s.setCookie(
+		w,
+		http.Cookie{
+			Name:   planCookie,
+			Value:  strconv.Itoa(plan.Tier) + "." + secret.UUID(),
+			Path:   buyPath(p),
+			MaxAge: int(planLife / time.Second),
+		},
+	)
 }
 
-// rememberedOrder returns the name of the order for a plan that this browser remembers, ""
-// if it does not: only then a link may buy it.
+// rememberedOrder returns the name of the order if this browser remembers the plan, otherwise "".
+// Only a remembered plan can be bought by a link.
 func rememberedOrder(r *http.Request, plan partner.Plan) string {
 	c, err := r.Cookie(planCookie)
 	if err != nil {
@@ -54,8 +61,8 @@ type confirmBuyView struct {
 	Plan    tierView
 }
 
-// buyChosen goes on with a plan that was chosen before sign-in. A browser that does not
-// remember it, such as the one where a mailed link was opened, asks first.
+// buyChosen continues with a plan that was chosen before sign-in. A browser that does not remember
+// it, such as the one that opened an emailed link, asks first.
 func (s *Shop) buyChosen(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	p, err := s.partnerInPath(r)
 	if err != nil {
@@ -75,7 +82,7 @@ func (s *Shop) buyChosen(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	s.setCookie(w, http.Cookie{Name: planCookie, Path: buyPath(p), MaxAge: -1})
 	to, err := s.buyPlan(w, r, v, p, plan, "test-"+order)
 	if err != nil {
-		return err
+		return s.refuseBuy(w, r, v, p, plan, err)
 	}
 	if strings.HasPrefix(to, "/") {
 		ui.SeeOther(w, r, to)
@@ -88,12 +95,27 @@ func (s *Shop) buyChosen(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	})
 }
 
-func (s *Shop) confirmBuy(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, p partner.Partner, plan partner.Plan) error {
+func (s *Shop) confirmBuy(
+	w http.ResponseWriter,
+	r *http.Request,
+	v *visitor.Visitor,
+	p partner.Partner,
+	plan partner.Plan,
+) error {
 	product, err := s.Partners.Product(r.Context(), p.ID)
 	if err != nil {
 		return err
 	}
 	tiers := s.tiers(p, []partner.Plan{plan}, nil, buyPath(p))
 	tiers[0].Filled = true
-	return s.Site.Render(w, r, v, "confirm-buy", ui.View{Title: "Buy " + p.Name, NoIndex: true, FormTo: s.formTo(), Data: confirmBuyView{p, product, tiers[0]}})
+	if err := s.markOwned(r, v, p, tiers); err != nil {
+		return err
+	}
+	return s.Site.Render(
+		w,
+		r,
+		v,
+		"confirm-buy",
+		ui.View{Title: "Buy " + p.Name, NoIndex: true, FormTo: s.formTo(), Data: confirmBuyView{p, product, tiers[0]}},
+	)
 }

@@ -8,10 +8,10 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// chosenPlan is where sign-in leads who pressed Buy for plan 2.
+// chosenPlan is the page after sign-in for a visitor who pressed Buy for plan 2.
 const chosenPlan = "/products/1/buy?tier=2"
 
-// choosePlan presses Buy for plan 2 without being signed in.
+// choosePlan presses Buy for plan 2 while signed out.
 func choosePlan(t *testing.T, b *pagetest.Browser) *pagetest.Page {
 	t.Helper()
 	page := b.Follow(b.Press(b.Get("/products/1"), "Buy Plan 2")).Want(http.StatusOK, "Sign in")
@@ -19,7 +19,7 @@ func choosePlan(t *testing.T, b *pagetest.Browser) *pagetest.Page {
 	return page
 }
 
-// TestBuyBeforeSignIn: the plan that was chosen is bought after sign-in, once.
+// TestBuyBeforeSignIn: the chosen plan is bought after sign-in, once.
 func TestBuyBeforeSignIn(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)
@@ -30,14 +30,14 @@ func TestBuyBeforeSignIn(t *testing.T) {
 	done.WantRedirect(chosenPlan)
 	page := b.Follow(done).Want(http.StatusOK, "Your license for Tide Planner is ready")
 	says(t, page, "Plan 2")
-	b.Get(chosenPlan).Want(http.StatusOK, "Buy Tide Planner, Plan 2?") // and not once more
+	b.Get(chosenPlan).Want(http.StatusOK, "Buy Tide Planner, Plan 2?") // not a second time
 	if list, err := h.Shop.Licenses.Owned(t.Context(), 1); err != nil || len(list) != 1 || list[0].Tier != 2 {
 		t.Errorf("bought %+v, %v", list, err)
 	}
 }
 
-// TestBuyBeforeSignInByStripe: from sign-in the browser goes on to the payment page, which
-// no form of the sign-in page may end at.
+// TestBuyBeforeSignInByStripe: after sign-in the browser continues to the payment page, where no
+// form of the sign-in page may end.
 func TestBuyBeforeSignInByStripe(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)
@@ -53,8 +53,8 @@ func TestBuyBeforeSignInByStripe(t *testing.T) {
 	says(t, b.Follow(b.Get(back)).Want(http.StatusOK, "Your license for Tide Planner is ready"), "Plan 2")
 }
 
-// TestLinksBuyNothing: a link to a plan asks, also in the browser where a mailed link was
-// opened or that chose another plan.
+// TestLinksBuyNothing: a link to a plan asks first, also in a browser that opened an emailed link
+// or chose another plan.
 func TestLinksBuyNothing(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)

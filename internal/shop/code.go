@@ -2,8 +2,9 @@ package shop
 
 // The codes of this package's faults. Programs depend on them: they never change.
 const (
-	codeEventTooLarge  = "event_too_large"
-	codeNoTestMoney    = "no_test_money"
-	codeUnknownProduct = "unknown_product"
-	codeUnknownReceipt = "unknown_receipt"
+	codeEmailNotConfirmed = "email_not_confirmed"
+	codeEventTooLarge     = "event_too_large"
+	codeNoTestMoney       = "no_test_money"
+	codeUnknownProduct    = "unknown_product"
+	codeUnknownReceipt    = "unknown_receipt"
 )

@@ -13,7 +13,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// identity is the identity token that the application gets for a code.
+// identity returns the identity token that the application gets for a code.
 func identity(h *pagetest.Service, code string) string {
 	h.Helper()
 	form := url.Values{
@@ -34,8 +34,8 @@ func identity(h *pagetest.Service, code string) string {
 	return got.ID
 }
 
-// annKnown is a service whose application knows Ann, whose identity token it has,
-// and Eve, who has a license of her own.
+// annKnown returns a service with an application that knows Ann and has her identity token, and
+// with Eve, who has her own license.
 func annKnown(t *testing.T) (h *pagetest.Service, ofAnn string) {
 	t.Helper()
 	h, b, _ := annAndLicense(t)
@@ -44,7 +44,7 @@ func annKnown(t *testing.T) (h *pagetest.Service, ofAnn string) {
 	return h, identity(h, b.Press(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest())), "Allow and continue").WantCallback(h.RedirectURL).Get("code"))
 }
 
-// TestHintOfWhoIsSignedIn changes nothing, also when it has expired.
+// TestHintOfWhoIsSignedIn: a hint of the signed-in person changes nothing, even if it has expired.
 func TestHintOfWhoIsSignedIn(t *testing.T) {
 	h, ofAnn := annKnown(t)
 	b := h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
@@ -56,8 +56,8 @@ func TestHintOfWhoIsSignedIn(t *testing.T) {
 	}
 }
 
-// TestHintOfSomebodyElse: the person is asked to sign in as whom the application
-// knows, and nobody else is let through.
+// TestHintOfSomebodyElse: the person must sign in as the one that the application knows, and no
+// other person gets through.
 func TestHintOfSomebodyElse(t *testing.T) {
 	h, ofAnn := annKnown(t)
 	hint := func(pairs ...string) string {
@@ -80,7 +80,7 @@ func TestHintOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// TestHintAtTheDecision: the form hands the hint on.
+// TestHintAtTheDecision: the form passes the hint on.
 func TestHintAtTheDecision(t *testing.T) {
 	h, ofAnn := annKnown(t)
 	b := h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
@@ -91,7 +91,7 @@ func TestHintAtTheDecision(t *testing.T) {
 	b.Press(page, "Allow and continue").WantCallback(h.RedirectURL)
 }
 
-// TestForeignHint is refused in words.
+// TestForeignHint: a foreign hint is refused with a message.
 func TestForeignHint(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	s := b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("id_token_hint", "eyJ.eyJ.x")))

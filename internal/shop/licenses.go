@@ -10,16 +10,15 @@ import (
 	"claviger/internal/visitor"
 )
 
-// licensesPerPage is how many licenses the list shows; with more there are pages and a
-// search.
+// licensesPerPage is the number of licenses per page; with more there are pages and a search.
 const licensesPerPage = 10
 
 // licensesView is the list of a person's licenses.
 type licensesView struct {
 	Licenses []ownedView
 	Pager    ui.Pager
-	Search   bool   // there is a field for it
-	Text     string // that was searched for
+	Search   bool   // there is a search field
+	Text     string // the search text
 }
 
 func (s *Shop) licenses(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
@@ -40,20 +39,21 @@ func (s *Shop) licenses(w http.ResponseWriter, r *http.Request, v *visitor.Visit
 	return s.Site.Render(w, r, v, "licenses", ui.View{Title: "My licenses", Wide: true, Data: view})
 }
 
-// matching are the licenses with a text in the name of the application or of the plan, or
-// at the end of the key.
+// matching returns the licenses with a text in the name of the application or of the plan, or at
+// the end of the key.
 func matching(all []ownedView, text string) []ownedView {
 	var found []ownedView
 	text = strings.ToLower(text)
 	for _, o := range all {
-		if strings.Contains(strings.ToLower(o.Partner.Name+"\n"+o.Plan.DisplayName()), text) || strings.HasSuffix(o.License.Key, text) {
+		if strings.Contains(strings.ToLower(o.Partner.Name+"\n"+o.Plan.DisplayName()), text) ||
+			strings.HasSuffix(o.License.Key, text) {
 			found = append(found, o)
 		}
 	}
 	return found
 }
 
-// choose shows one page of the licenses. A page that does not exist is the last one.
+// choose selects one page of the licenses. A number too high means the last page.
 func (v *licensesView) choose(all []ownedView, page string) {
 	last := max(1, (len(all)+licensesPerPage-1)/licensesPerPage)
 	n, err := strconv.Atoi(page)

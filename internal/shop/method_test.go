@@ -8,8 +8,8 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// TestOtherMethods: what a page does not answer is refused by a page, and the log
-// does not tell the id of a license because of it.
+// TestOtherMethods: unsupported methods get an error page, and the log still does not contain the
+// id of a license.
 func TestOtherMethods(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	h.AddSecret(l.RedemptionID)

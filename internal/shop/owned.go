@@ -16,7 +16,7 @@ type ownedView struct {
 	License license.License
 	Partner partner.Partner
 	Product partner.Product
-	Plan    partner.Plan // only with its tier if it is no longer sold
+	Plan    partner.Plan // only its tier if it is no longer sold
 	Stage   stage
 	State   state
 	Redeem  string // the page that connects it
@@ -26,8 +26,8 @@ type ownedView struct {
 	plans map[int]partner.Plan // all plans of the partner, by tier
 }
 
-// KeyEnd is the end of the license key: it distinguishes licenses of the same plan, and
-// nobody can use it.
+// KeyEnd returns the end of the license key: it distinguishes licenses of the same plan, and is
+// useless on its own.
 func (o ownedView) KeyEnd() string {
 	const shown = 6
 	return o.License.Key[max(0, len(o.License.Key)-shown):]
@@ -42,8 +42,7 @@ func (s *Shop) ownedViews(r *http.Request, list []license.License) ([]ownedView,
 	return views, err
 }
 
-// namedViews is ownedViews without how the licenses stand. Each partner and its plans are
-// read once.
+// namedViews is ownedViews without the states. Each partner and its plans are read once.
 func (s *Shop) namedViews(r *http.Request, list []license.License) ([]ownedView, error) {
 	type shelf struct {
 		partner partner.Partner
@@ -85,8 +84,8 @@ func (s *Shop) namedViews(r *http.Request, list []license.License) ([]ownedView,
 	return views, nil
 }
 
-// ownLicense returns the license that the path names if it is the visitor's. Another
-// person's license is reported as one that does not exist.
+// ownLicense returns the license of the path if it is the visitor's. Another person's license is
+// reported as missing.
 func (s *Shop) ownLicense(r *http.Request, v *visitor.Visitor) (ownedView, error) {
 	l, err := s.Licenses.ByRedemption(r.Context(), r.PathValue("id"))
 	if err == nil && (l.OwnerID != v.User.ID || l.Erased) || fault.Is(err, license.CodeUnknownLicense) {
@@ -103,8 +102,7 @@ func (s *Shop) ownLicense(r *http.Request, v *visitor.Visitor) (ownedView, error
 	return views[0], nil
 }
 
-// licenseView is a license with what can be done with it, in the list and on its
-// own page.
+// licenseView is a license with the possible actions, in the list and on its own page.
 type licenseView struct {
 	ownedView
 	Receipts ui.Receipt // on its own page
@@ -124,7 +122,7 @@ func (s *Shop) license(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 	}})
 }
 
-// releasePage says what disconnecting a license does and asks for it.
+// releasePage explains the effect of disconnecting a license and asks for it.
 func (s *Shop) releasePage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	o, err := s.ownLicense(r, v)
 	if err != nil {
@@ -159,9 +157,11 @@ func (s *Shop) release(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 // plansView is the page that changes a license's plan.
 type plansView struct {
 	ownedView
-	Tiers    []tierView
-	Refunded bool
+	Tiers []tierView
 }
+
+// CanChange reports whether the plan of the license can be changed in the shop.
+func (o ownedView) CanChange() bool { return o.Stage != refunded && o.Stage != held }
 
 func (s *Shop) plans(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	o, err := s.ownLicense(r, v)
@@ -176,12 +176,18 @@ func (s *Shop) plans(w http.ResponseWriter, r *http.Request, v *visitor.Visitor)
 	if err := s.pricePlans(r, o, tiers); err != nil {
 		return err
 	}
-	if to := planIn(tiers, r.URL.Query().Get("tier")); to != nil && o.Stage != refunded {
-		return s.Site.Render(w, r, v, "confirm-plan", ui.View{Title: "Change plan", FormTo: s.formTo(), Data: confirmPlanView{o, *to}})
+	if to := planIn(tiers, r.URL.Query().Get("tier")); to != nil && o.CanChange() {
+		return s.Site.Render(
+			w, r, v, "confirm-plan",
+			ui.View{Title: "Change plan", FormTo: s.formTo(), Data: confirmPlanView{o, *to}},
+		)
 	}
-	return s.Site.Render(w, r, v, "change-plan", ui.View{Title: "Change plan", Wide: true, FormTo: s.formTo(), Data: plansView{
-		ownedView: o, Tiers: tiers, Refunded: o.Stage == refunded,
-	}})
+	return s.Site.Render(w, r, v, "change-plan", ui.View{
+		Title: "Change plan", Wide: true, FormTo: s.formTo(),
+		Data: plansView{
+			ownedView: o, Tiers: tiers,
+		},
+	})
 }
 
 // confirmPlanView asks before a plan is changed.
@@ -190,7 +196,7 @@ type confirmPlanView struct {
 	To tierView
 }
 
-// planIn is the plan that the query names, if the license can change to it here.
+// planIn returns the plan of the query, if the license can change to it here.
 func planIn(tiers []tierView, tier string) *tierView {
 	for i := range tiers {
 		if t := &tiers[i]; strconv.Itoa(t.Tier) == tier && t.OnSale() && t.Checkout == "" && !t.Current {
@@ -200,8 +206,18 @@ func planIn(tiers []tierView, tier string) *tierView {
 	return nil
 }
 
-// changePlan sends the owner to the page where another plan is paid. What is free, or paid
-// with test money, is changed at once.
+// errNoChange refuses a plan change of a license that is on hold or was refunded.
+func errNoChange(s stage) error {
+	if s == held {
+		return fault.New(fault.Conflict, license.CodeLicenseHeld,
+			"You can't change the plan while the license is on hold. Contact the marketplace to have the hold lifted.")
+	}
+	return fault.New(fault.Conflict, license.CodeLicenseRefunded,
+		"You can't change the plan of a refunded license. You can buy a new license.")
+}
+
+// changePlan sends the owner to the payment page of another plan. A free change, or one paid with
+// test money, is done immediately.
 func (s *Shop) changePlan(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	o, err := s.ownLicense(r, v)
 	if err != nil {
@@ -211,6 +227,9 @@ func (s *Shop) changePlan(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 	if err != nil {
 		return err
 	}
+	if !o.CanChange() {
+		return errNoChange(o.Stage)
+	}
 	price, err := s.planPrice(r, o, plan)
 	if err != nil {
 		return err
@@ -218,15 +237,20 @@ func (s *Shop) changePlan(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 	if price.Amount.Units > 0 && s.Payments.Takes() {
 		paid := paidOrder(v, o.Partner, plan, price.Amount, o.Change)
 		paid.LicenseKey = o.License.Key
+		paid.Credit = price.Credits
 		to, err := s.pay(w, r, paid)
 		if err == nil {
 			ui.SeeOther(w, r, to)
 		}
 		return err
 	}
-	_, err = s.Licenses.ChangePlan(r.Context(), v.Actor(), o.License.Key, license.PlanChange{
-		Tier: plan.Tier, AmountCents: price.Amount.Units, Currency: plan.Currency, ExternalID: order, Shop: true,
-	})
+	if s.Payments.Takes() {
+		err = s.Payments.ChangeFree(r.Context(), v.Actor(), o.License, plan, order)
+	} else {
+		_, err = s.Licenses.ChangePlan(r.Context(), v.Actor(), o.License.Key, license.PlanChange{
+			Tier: plan.Tier, AmountCents: price.Amount.Units, Currency: plan.Currency, ExternalID: order, Shop: true,
+		})
+	}
 	if err != nil {
 		return err
 	}

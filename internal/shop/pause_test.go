@@ -24,8 +24,8 @@ func pause(h *pagetest.Service, paused bool) {
 	}
 }
 
-// plainly checks that a page says in plain words that the application cannot be
-// had now, and not why.
+// plainly checks that a page says that the application is unavailable now, without the operator's
+// reason.
 func plainly(s *pagetest.Page, t *testing.T, status int, text string) {
 	t.Helper()
 	if s.Status != status || !strings.Contains(s.Text(), text) || strings.Contains(s.Text(), operatorsReason) {
@@ -33,7 +33,7 @@ func plainly(s *pagetest.Page, t *testing.T, status int, text string) {
 	}
 }
 
-// TestPausedPages walks through the pages of a partner that is paused.
+// TestPausedPages goes through the pages of a paused partner.
 func TestPausedPages(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	product, plans, ready := b.Get("/products/1"), b.Get("/licensing/"+l.RedemptionID+"/change_plan?tier=2"), b.Get(pagetest.RedeemPath(l))
@@ -47,7 +47,7 @@ func TestPausedPages(t *testing.T) {
 	}
 	for _, page := range []string{"/products/1", "/licensing/" + l.RedemptionID + "/change_plan"} {
 		s := b.Get(page)
-		plainly(s, t, http.StatusOK, "Not for sale right now.")
+		plainly(s, t, http.StatusOK, "Currently unavailable")
 		if strings.Contains(s.Text(), "Change to Plan") || strings.Contains(s.Text(), "Buy Plan") {
 			t.Errorf("%s can be bought", page)
 		}
@@ -67,8 +67,8 @@ func TestPausedPages(t *testing.T) {
 	b.Press(consent, "Allow and continue").WantCallback(h.RedirectURL)
 }
 
-// TestPausedAuthorization sends buyers from the application: it learns that nobody
-// can be connected now, also when the consent was open before, or given before.
+// TestPausedAuthorization sends buyers from the application: it learns that no one can be connected
+// now, even with a consent page that was open before, or a consent given before.
 func TestPausedAuthorization(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	page := b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest()))
@@ -91,7 +91,7 @@ func TestPausedAuthorization(t *testing.T) {
 	pause(h, false)
 	b.Press(page, "Allow and continue").WantCallback(h.RedirectURL)
 
-	// Who consented before would go straight through.
+	// With a consent, the buyer would go straight through.
 	pause(h, true)
 	refused(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest())), h, "temporarily_unavailable")
 	refused(b.Press(page, "Cancel"), h, "temporarily_unavailable")

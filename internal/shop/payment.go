@@ -11,7 +11,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// paymentRoutes are the way back from the page where a buyer pays, and what Stripe calls.
+// paymentRoutes returns the page after a payment, and the webhook of Stripe.
 func (s *Shop) paymentRoutes() []wire.Route {
 	return []wire.Route{
 		s.public(http.MethodGet, "/checkout/{ref}", s.checkout),
@@ -19,7 +19,7 @@ func (s *Shop) paymentRoutes() []wire.Route {
 	}
 }
 
-// formTo is where a form that pays may end: Stripe's page may have any name.
+// formTo returns the allowed targets of a form that pays: Stripe's page may have any name.
 func (s *Shop) formTo() []string {
 	if s.Payments.Takes() {
 		return []string{"https:"}
@@ -27,8 +27,7 @@ func (s *Shop) formTo() []string {
 	return nil
 }
 
-// pay begins the payment of an order and returns the page where it is paid, or that of what
-// it has become.
+// pay starts the payment of an order and returns the payment page, or the page of its result.
 func (s *Shop) pay(w http.ResponseWriter, r *http.Request, o payment.Order) (string, error) {
 	c, err := s.Payments.Begin(r.Context(), o)
 	if err != nil {
@@ -41,19 +40,26 @@ func (s *Shop) pay(w http.ResponseWriter, r *http.Request, o payment.Order) (str
 	return c.SessionURL, nil
 }
 
-// paidOrder is what a visitor pays for.
-func paidOrder(v *visitor.Visitor, p partner.Partner, plan partner.Plan, amount payment.Amount, back string) payment.Order {
+// paidOrder returns the order of a visitor.
+func paidOrder(
+	v *visitor.Visitor,
+	p partner.Partner,
+	plan partner.Plan,
+	amount payment.Amount,
+	back string,
+) payment.Order {
 	return payment.Order{
-		PartnerID: p.ID, Partner: p.Name, Tier: plan.Tier, PlanName: plan.DisplayName(), Amount: amount.Units, Currency: amount.Currency,
-		UserID: v.User.ID, CancelPath: back,
+		PartnerID: p.ID, Partner: p.Name, Tier: plan.Tier, PlanName: plan.DisplayName(), Amount: amount.Units,
+		Currency: amount.Currency,
+		UserID:   v.User.ID, CancelPath: back,
 	}
 }
 
-// maxEvent bounds an event of Stripe: the evidence of a dispute alone may have 150,000
-// characters.
+// maxEvent bounds an event of Stripe: the evidence of a dispute alone may have 150,000 characters.
 const maxEvent = 1 << 20
 
-// stripeEvent takes an event. What is no fault is answered 500, and Stripe repeats it.
+// stripeEvent receives an event. Errors that are no faults are answered with 500, and Stripe
+// repeats the event.
 func (s *Shop) stripeEvent(w http.ResponseWriter, r *http.Request) error {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxEvent))
 	if err != nil {
@@ -65,41 +71,4 @@ func (s *Shop) stripeEvent(w http.ResponseWriter, r *http.Request) error {
 	return wire.JSON(w, http.StatusOK, struct {
 		Received bool `json:"received"`
 	}{true})
-}
-
-// planPrice is what a change to a plan costs its owner now.
-func (s *Shop) planPrice(r *http.Request, o ownedView, plan partner.Plan) (payment.PlanPrice, error) {
-	tiers := []tierView{{Plan: plan, Pays: true, Now: payment.Amount{Units: plan.PriceCents, Currency: plan.Currency}}}
-	if err := s.pricePlans(r, o, tiers); err != nil {
-		return payment.PlanPrice{}, err
-	}
-	if !tiers[0].Pays {
-		return payment.PlanPrice{}, errNoPlan()
-	}
-	return payment.PlanPrice{Amount: tiers[0].Now, Credits: tiers[0].Credits, InShop: true}, nil
-}
-
-// pricePlans says what a change to each plan costs the owner of a license, where payments
-// are taken here.
-func (s *Shop) pricePlans(r *http.Request, o ownedView, tiers []tierView) error {
-	if !s.Payments.Takes() {
-		return nil
-	}
-	rule, err := s.Payments.PlanRuleOf(r.Context(), o.Partner.ID)
-	if err != nil {
-		return err
-	}
-	paid, err := s.Licenses.Payments(r.Context(), o.License.ID)
-	if err != nil {
-		return err
-	}
-	for i := range tiers {
-		t := &tiers[i]
-		if !t.Pays {
-			continue
-		}
-		price := payment.PriceOfPlan(rule, t.Plan, paid)
-		t.Pays, t.Now, t.Credits = price.InShop, price.Amount, price.Credits
-	}
-	return nil
 }

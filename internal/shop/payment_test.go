@@ -15,7 +15,7 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// withStripe lets a shop take payments at a fake Stripe.
+// withStripe connects a shop to a fake Stripe.
 func withStripe(t *testing.T, h *pagetest.Service) *fakestripe.Server {
 	t.Helper()
 	stripe := &fakestripe.Server{Secret: "whsec_test"}
@@ -23,7 +23,7 @@ func withStripe(t *testing.T, h *pagetest.Service) *fakestripe.Server {
 	t.Cleanup(server.Close)
 	stripe.URL = server.URL
 	h.Shop.TestMoney = false
-	h.Shop.Payments = &payment.Book{
+	h.Shop.Payments = &payment.Store{
 		DB: h.DB, Now: h.Shop.Now, Sealer: h.Shop.OAuth.Sealer, Licenses: h.Shop.Licenses, PublicURL: "https://shop.example", Log: slog.New(slog.DiscardHandler),
 		Stripe: payment.NewStripe(payment.StripeConfig{Key: "sk_test_1", WebhookSecrets: []string{"whsec_test"}, URL: server.URL}),
 	}
@@ -59,14 +59,14 @@ func postSigned(t *testing.T, h *pagetest.Service, body []byte, signature string
 	return answer.StatusCode, text.String()
 }
 
-// ref is the way back from the page where the newest session is paid.
+// ref returns the newest session and the path of its return from the payment page.
 func ref(stripe *fakestripe.Server) (session, path string) {
 	o := stripe.Objects("cs")[0]
 	return o.Text("id"), strings.TrimPrefix(o.Text("success_url"), "https://shop.example")
 }
 
-// TestPay: Buy leads to Stripe, and from there to the license, before and after the
-// webhook came. Somebody else who has the address sees nothing.
+// TestPay: Buy leads to Stripe, and from there to the license, before and after the webhook came.
+// Other people with the URL see nothing.
 func TestPay(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	stripe := withStripe(t, h)
@@ -97,8 +97,8 @@ func TestPay(t *testing.T) {
 	b.Follow(b.Get(back)).Want(http.StatusOK, "Your license for Tide Planner is ready") // no webhook came
 }
 
-// TestPayOtherEnds: the page says what became of a payment that did not sell, and never
-// that it failed while it is open.
+// TestPayOtherEnds: the page shows the result of a payment that did not sell, and never that it
+// failed while it is open.
 func TestPayOtherEnds(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	stripe := withStripe(t, h)
@@ -117,7 +117,8 @@ func TestPayOtherEnds(t *testing.T) {
 	b.Press(b.Get("/products/1"), "Buy Plan 1").Want(http.StatusServiceUnavailable, "Please wait a moment")
 }
 
-// TestStripeEvents: what Stripe did not sign, or signed long ago, is refused with what to do.
+// TestStripeEvents: events without a signature of Stripe, or with an old one, are refused with
+// advice.
 func TestStripeEvents(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	body := []byte(`{}`)
@@ -142,6 +143,8 @@ func TestStripeEvents(t *testing.T) {
 		"an empty key": {body, nobody.Sign(body), http.StatusBadRequest, "signing secret of this endpoint"},
 		"old":          {body, "t=1600000000,v1=00", http.StatusBadRequest, "Stripe"},
 		"one space":    {append(bytes.Clone(body), ' '), stripe.Sign(body), http.StatusBadRequest, "signing secret"},
+		"no JSON":      {[]byte(`{"id":`), stripe.Sign([]byte(`{"id":`)), http.StatusBadRequest, "invalid_event"},
+		"another type": {[]byte(`{"type":1}`), stripe.Sign([]byte(`{"type":1}`)), http.StatusBadRequest, "invalid_event"},
 		"large":        {bytes.Repeat([]byte(" "), 2<<20), "", http.StatusRequestEntityTooLarge, "1 MiB"},
 		"live":         {relive(body), stripe.Sign(relive(body)), http.StatusOK, "received"},
 		"unknown":      {[]byte(`{"id":"evt_1","object":"event","api_version":"2026-03-25.dahlia","type":"plan.created","data":{"object":{}}}`), "", http.StatusOK, "received"},
@@ -169,7 +172,7 @@ func relive(body []byte) []byte {
 	return bytes.Replace(body, []byte(`"livemode":false,"object":"event"`), []byte(`"livemode":true,"object":"event"`), 1)
 }
 
-// TestPayForAPlan: a change of plan costs the difference, a cheaper plan nothing.
+// TestPayForAPlan: a plan change costs the difference, a cheaper plan nothing.
 func TestPayForAPlan(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	stripe := withStripe(t, h)
@@ -178,7 +181,7 @@ func TestPayForAPlan(t *testing.T) {
 	stripe.Pay(session)
 	change := strings.Replace(b.Get(back).Header.Get("Location"), "/redeem/", "/change_plan", 1)
 	plans := b.Get(change)
-	says(t, plans, "less the $49.00 that you have paid")
+	says(t, plans, "$49.00 of the price is already covered by what you've paid. You pay $49.00.")
 	b.Press(b.Get(change+"?tier=2"), "Pay $49.00")
 	session, back = ref(stripe)
 	if got := stripe.Objects("cs")[0]["amount_total"]; got != int64(4900) {
@@ -187,23 +190,25 @@ func TestPayForAPlan(t *testing.T) {
 	stripe.Pay(session)
 	says(t, b.Follow(b.Get(back)), "Your plan is now Plan 2.")
 	plans = b.Get(change + "?tier=1")
-	says(t, plans, "Nothing is paid back.")
+	says(t, plans, "Your payments of $98.00 cover it.")
+	says(t, plans, "The difference isn't refunded.")
+	says(t, plans, "You can go back to Plan 2 later at no cost.")
 	says(t, b.Follow(b.Press(plans, "Change plan")), "Your plan is now Plan 1.")
 	if err := h.Shop.Payments.SetPlanRule(t.Context(), pagetest.Tester, h.Partner.ID, payment.FullPrice); err != nil {
 		t.Fatal(err)
 	}
-	says(t, b.Get(change+"?tier=2"), "You pay now $98.00")
+	says(t, b.Get(change+"?tier=2"), "Due today $98.00")
 	if err := h.Shop.Payments.SetPlanRule(t.Context(), pagetest.Tester, h.Partner.ID, payment.NotInShop); err != nil {
 		t.Fatal(err)
 	}
-	says(t, b.Get(change), "Not for sale right now.")
+	says(t, b.Get(change), "Currently unavailable")
 	if s := b.Post(change, "tier", "2"); s.Status != http.StatusNotFound {
 		t.Errorf("a plan that is not in the shop: %d", s.Status)
 	}
 }
 
-// TestUncheckedPrice: a plan whose price must be looked at is not on sale until it is saved
-// again, also as it was.
+// TestUncheckedPrice: a plan with a price to review is not on sale until it is saved again, even
+// unchanged.
 func TestUncheckedPrice(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	err := h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
@@ -213,7 +218,7 @@ func TestUncheckedPrice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	says(t, b.Get("/products/1"), "Not for sale right now.")
+	says(t, b.Get("/products/1"), "Currently unavailable")
 	if home := b.Get("/"); strings.Contains(home.Text(), "Tide Planner") {
 		t.Errorf("the front page says %s", home.Text())
 	}
@@ -228,7 +233,7 @@ func TestUncheckedPrice(t *testing.T) {
 	if _, err := h.Shop.Partners.DescribePlan(t.Context(), pagetest.Tester, h.Partner.ID, 1, partner.PlanTexts{Sort: new(3)}); err != nil {
 		t.Fatal(err)
 	}
-	says(t, b.Get("/products/1"), "Not for sale right now.")
+	says(t, b.Get("/products/1"), "Currently unavailable")
 	if _, _, err := h.Shop.Partners.PutPlan(t.Context(), pagetest.Tester, h.Partner.ID, plan); err != nil {
 		t.Fatal(err)
 	}

@@ -11,15 +11,23 @@ import (
 	"claviger/internal/visitor"
 )
 
-// receiptPath is the page of a purchase's receipt.
+// receiptPath returns the page of a purchase's receipt.
 func receiptPath(id int64) string { return "/receipts/" + strconv.FormatInt(id, 10) }
 
-// receiptRows are the purchases of a license as the buyer sees them. Where nobody is known
-// to have paid, there is no receipt to open.
+// receiptRows returns the purchases of a license as the buyer sees them. Without a known payer
+// there is no receipt to open.
 func (s *Shop) receiptRows(o ownedView, list []license.Receipt) ui.Receipt {
 	b := ui.Receipt{Caption: "Receipts"}
 	for _, c := range list {
-		row := ui.ReceiptRow{At: c.At, What: itemOf(c, o.plans[c.Tier]), Number: strconv.FormatInt(c.ID, 10), Status: paidOrRefunded(c), Cents: c.AmountCents, Currency: c.Currency, Old: c.Hundredths}
+		row := ui.ReceiptRow{
+			At:       c.At,
+			What:     itemOf(c, o.plans[c.Tier]),
+			Number:   strconv.FormatInt(c.ID, 10),
+			Status:   paidOrRefunded(c),
+			Cents:    c.AmountCents,
+			Currency: c.Currency,
+			Old:      c.Hundredths,
+		}
 		if c.BuyerID != 0 {
 			row.Link = receiptPath(c.ID)
 		}
@@ -28,7 +36,7 @@ func (s *Shop) receiptRows(o ownedView, list []license.Receipt) ui.Receipt {
 	return b
 }
 
-// itemOf is what was bought, in a few words.
+// itemOf describes the purchase in a few words.
 func itemOf(c license.Receipt, plan partner.Plan) string {
 	plan.Tier = c.Tier
 	switch {
@@ -62,10 +70,10 @@ type receiptView struct {
 	Plan    partner.Plan
 	Email   string // the buyer's
 	Name    string
-	Back    string // the license that was bought, or the list of them
+	Back    string // the bought license, or the list of licenses
 }
 
-// Changed reports whether the purchase was a change of plan.
+// Changed reports whether the purchase was a plan change.
 func (v receiptView) Changed() bool { return v.Kind == license.PlanUpgrade }
 
 func (s *Shop) receipt(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
@@ -86,7 +94,8 @@ func (s *Shop) receipt(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 	}
 	plan, err := s.Partners.Plan(r.Context(), p.ID, c.Tier)
 	if fault.Is(err, partner.CodeUnknownPlan) {
-		plan, err = partner.Plan{Tier: c.Tier}, nil
+		plan = partner.Plan{Tier: c.Tier}
+		err = nil
 	}
 	if err != nil {
 		return err
@@ -96,12 +105,13 @@ func (s *Shop) receipt(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 		return err
 	}
 	return s.Site.Render(w, r, v, "receipt", ui.View{Title: "Receipt " + strconv.FormatInt(c.ID, 10), Data: receiptView{
-		Receipt: c, Status: paidOrRefunded(c), Partner: p, Plan: plan, Email: v.User.Email, Name: v.User.Name, Back: back,
+		Receipt: c, Status: paidOrRefunded(c), Partner: p, Plan: plan, Email: v.User.Email, Name: v.User.Name,
+		Back: back,
 	}})
 }
 
-// boughtBy is the page of the license that was bought, if it is one and still theirs, and
-// the list of licenses otherwise.
+// boughtBy returns the page of the bought license, if it is a single one and still theirs,
+// otherwise the list of licenses.
 func (s *Shop) boughtBy(r *http.Request, v *visitor.Visitor, c license.Receipt) (string, error) {
 	list, err := s.Licenses.OfSale(r.Context(), c.ID)
 	if err != nil {

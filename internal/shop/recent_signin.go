@@ -2,7 +2,6 @@ package shop
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
@@ -11,26 +10,25 @@ import (
 	"claviger/internal/visitor"
 )
 
-// arrivedFor is the session's record of the sign-in made for a request that showed a
-// page; see visitor.Site.TakeSignIn.
+// arrivedFor is the session's record of the sign-in made for a request that showed a page; see
+// visitor.Site.TakeSignIn.
 const arrivedFor = "arrived-from-sign-in"
 
-// returnTime is how long it may take to return from the sign-in and to read the consent
-// page if the application wants a newer sign-in than that; decisionTime is how long a
-// sign-in made for a request is valid at the button of that page.
+// returnTime is the time to return from the sign-in and read the consent page, if the application
+// wants a newer sign-in than that. decisionTime is how long a sign-in made for a request is valid
+// at the button of that page.
 const (
 	returnTime   = 30 * time.Second
 	decisionTime = 10 * time.Minute
 )
 
-// wantsSignIn reports whether the application wants a sign-in made because of its
-// request.
+// wantsSignIn reports whether the application requires a sign-in for its request.
 func wantsSignIn(req oauth.Request) bool {
 	return slices.Contains(req.Prompt, "login") || slices.Contains(req.Prompt, "select_account")
 }
 
-// signedInFor reports whether the visitor signed in because of this request. It
-// does so once: the same request sent again is a new one.
+// signedInFor reports whether the visitor signed in for this request. It does so once: the same
+// request sent again is a new one.
 func (s *Shop) signedInFor(r *http.Request, v *visitor.Visitor, a authorization) bool {
 	record := s.Site.TakeSignIn(r.Context())
 	if !v.SignedInFor(record, a.path()) {
@@ -46,25 +44,39 @@ func (s *Shop) signedInForPage(r *http.Request, v *visitor.Visitor, a authorizat
 	return v.SignedInFor(record, a.path()) && s.Now().Sub(v.Signed.At) <= decisionTime
 }
 
-// needsSignIn reports whether the application wants another sign-in than there is: one
-// made for this request, a more recent one, or one of another person.
+// needsSignIn reports whether the application requires another sign-in: one made for this request,
+// a more recent one, or one of another person.
 func (s *Shop) needsSignIn(v *visitor.Visitor, a authorization) bool {
 	age := time.Duration(a.MaxAge)*time.Second + time.Second
 	if a.signedInForIt {
-		age = max(age, returnTime) // or a slow visitor would have to sign in again and again
+		age = max(age, returnTime) // otherwise a slow visitor would sign in forever
 	}
-	return a.MaxAge >= 0 && s.Now().Sub(v.Signed.At) > age || wantsSignIn(a.Request) && !a.signedInForIt || !s.OAuth.Expects(a.Request, v.User.ID)
+	return a.MaxAge >= 0 && s.Now().Sub(v.Signed.At) > age || wantsSignIn(a.Request) && !a.signedInForIt ||
+		!s.OAuth.Expects(a.Request, v.User.ID)
 }
 
-// askToSignIn sends a person to the sign-in page and back, unless the application
-// forbids it or another person than it expects has just signed in.
+// askToSignIn sends a person to the sign-in page and back, unless the application forbids it or a
+// person other than the expected one has just signed in.
 func (s *Shop) askToSignIn(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, a authorization) error {
 	switch other := !s.OAuth.Expects(a.Request, v.User.ID); {
 	case slices.Contains(a.Prompt, "none"):
-		return s.refuse(w, r, a.Request, &oauth.Denial{Code: oauth.LoginRequired, Text: "Nobody is signed in as the request wants it, and prompt=none forbids asking."})
+		return s.refuse(
+			w,
+			r,
+			a.Request,
+			&oauth.Denial{
+				Code: oauth.LoginRequired,
+				Text: "Nobody is signed in as the request wants it, and prompt=none forbids asking.",
+			},
+		)
 	case other && a.signedInForIt:
-		return s.refuse(w, r, a.Request, &oauth.Denial{Code: oauth.LoginRequired, Text: "Somebody else signed in than id_token_hint names."})
+		return s.refuse(
+			w,
+			r,
+			a.Request,
+			&oauth.Denial{Code: oauth.LoginRequired, Text: "Somebody else signed in than id_token_hint names."},
+		)
 	}
-	ui.SeeOther(w, r, "/sign-in?again=1&next="+url.QueryEscape(a.path()))
+	ui.SeeOther(w, r, visitor.SignInAgain(a.path()))
 	return nil
 }

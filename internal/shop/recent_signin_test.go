@@ -19,14 +19,13 @@ func asks(b *pagetest.Browser, pairs ...string) *pagetest.Page {
 	return b.Follow(b.Press(signIn, "Sign in", "email", pagetest.Ann, "password", pagetest.Password)).Want(http.StatusOK, "Connect Tide Planner?")
 }
 
-// TestSignInAtTheDecision: a sign-in that became too old while the consent was read
-// has to be made again before the button counts; the one made for this very
-// AuthorizeRequest need not.
+// TestSignInAtTheDecision: a sign-in that became too old while the consent was read must be
+// repeated before the button works, unless it was made for this very AuthorizeRequest.
 func TestSignInAtTheDecision(t *testing.T) {
 	for name, c := range map[string]struct {
 		pairs  []string
-		before bool          // Ann was signed in already
-		reads  time.Duration // how long she reads the page
+		before bool          // Ann was already signed in
+		reads  time.Duration // time she reads the page
 		again  bool          // she has to sign in again
 	}{
 		"nothing asked":              {nil, true, time.Hour, false},
@@ -68,8 +67,8 @@ func TestSignInAtTheDecision(t *testing.T) {
 	}
 }
 
-// TestSignInOfAnotherRequest: a sign-in made for one request is none made for
-// another that wants one of its own, nor for the same one sent again.
+// TestSignInOfAnotherRequest: a sign-in made for one request does not count for another that
+// requires its own, nor for the same one sent again.
 func TestSignInOfAnotherRequest(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	page := asks(b, "prompt", "login")
@@ -80,8 +79,8 @@ func TestSignInOfAnotherRequest(t *testing.T) {
 	b.Press(page, "Allow and continue").WantCallback(h.RedirectURL)
 }
 
-// TestDecisionOfSomebodyElse: who signed in meanwhile in another tab does not
-// answer for whom the application expects.
+// TestDecisionOfSomebodyElse: a person who signed in in another tab cannot decide for the one that
+// the application expects.
 func TestDecisionOfSomebodyElse(t *testing.T) {
 	h, ofAnn := annKnown(t)
 	b := h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
@@ -91,7 +90,7 @@ func TestDecisionOfSomebodyElse(t *testing.T) {
 	b.Follow(b.Press(page, "Allow and continue")).Want(http.StatusOK, "Sign in")
 }
 
-// TestCancelNeedsNoSignIn, however old the one is that there is.
+// TestCancelNeedsNoSignIn: cancelling works with a sign-in of any age.
 func TestCancelNeedsNoSignIn(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	page := b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("max_age", "60")))
@@ -108,8 +107,8 @@ func TestSignedOutBeforeTheDecision(t *testing.T) {
 	b.Follow(b.Press(signIn, "Sign in", "email", pagetest.Ann, "password", pagetest.Password)).Want(http.StatusOK, "Connect Tide Planner?")
 }
 
-// TestAskingToSignInStoresNothing: who is not signed in gets no session by being
-// asked to, or anybody could fill their table.
+// TestAskingToSignInStoresNothing: a request to sign in creates no session, because anyone could
+// fill the table.
 func TestAskingToSignInStoresNothing(t *testing.T) {
 	h, ofAnn := annKnown(t)
 	count := func() int64 {
@@ -131,8 +130,7 @@ func TestAskingToSignInStoresNothing(t *testing.T) {
 	}
 }
 
-// TestHintToNobody: who is not signed in is told as whom to do so, as often as the
-// page is shown.
+// TestHintToNobody: a signed-out visitor is told which account to use, each time the page is shown.
 func TestHintToNobody(t *testing.T) {
 	h, ofAnn := annKnown(t)
 	b := h.NewBrowser()
@@ -146,7 +144,7 @@ func TestHintToNobody(t *testing.T) {
 	b.Follow(b.Press(page, "Sign in", "email", pagetest.Ann, "password", pagetest.Password)).WantCallback(h.RedirectURL)
 }
 
-// TestSignInByLinkForARequest counts for it, in whatever browser the link is opened.
+// TestSignInByLinkForARequest: a sign-in by link counts for the request, in any browser.
 func TestSignInByLinkForARequest(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	b.Press(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest())), "Allow and continue").WantCallback(h.RedirectURL)
@@ -157,13 +155,12 @@ func TestSignInByLinkForARequest(t *testing.T) {
 	phone.Follow(phone.Press(phone.Get(h.MailedLink(pagetest.Ann)), "Continue")).WantCallback(h.RedirectURL)
 }
 
-// TestSignInForAnotherPage is none for a request that somebody was on the way to
-// before.
+// TestSignInForAnotherPage: a sign-in for another page does not count for an earlier request.
 func TestSignInForAnotherPage(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	h.Advance(time.Second)
 	signIn := b.Follow(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("prompt", "login"))))
-	b.Press(signIn, "Sign in", "email", pagetest.Ann, "password", pagetest.Password) // and does not go on
+	b.Press(signIn, "Sign in", "email", pagetest.Ann, "password", pagetest.Password) // and does not continue
 	b.Press(b.Get("/sign-in?again=1"), "Sign in", "email", pagetest.Ann, "password", pagetest.Password)
 	b.Follow(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("prompt", "login")))).Want(http.StatusOK, "Sign in")
 }

@@ -12,30 +12,34 @@ import (
 	"claviger/internal/visitor"
 )
 
-// redeemView is the page of a redeem link: one sentence about the state of the license,
-// and the one next step.
+// redeemView is the page of a redeem link: one sentence about the state of the license, and the one
+// next step.
 type redeemView struct {
 	ownedView
-	Host string // where the buyer would go
+	Host string // the buyer's next host
 }
 
-// CanRedeem is for the template.
+// CanRedeem reports whether the license can be redeemed, for the template.
 func (v redeemView) CanRedeem() bool { return v.Stage.canRedeem() }
 
-// errNotYours says only that the license belongs to another person.
+// errNotYours only says that the license belongs to another person.
 func errNotYours() error {
 	return fault.New(fault.Forbidden, license.CodeLicenseNotYours,
 		"This license belongs to another account. Sign in with the account that it was bought with.")
 }
 
-// redeemable returns the license of a redeem link and its state. The owner is checked
-// first, and nothing about another person's license is revealed.
+// redeemable returns the license of a redeem link and its state. It checks the owner first and
+// reveals nothing about another person's license.
 func (s *Shop) redeemable(r *http.Request, v *visitor.Visitor) (redeemView, oauth.Request, error) {
 	l, err := s.Licenses.ByRedemption(r.Context(), r.PathValue("id"))
 	switch {
 	case fault.Is(err, license.CodeUnknownLicense):
-		return redeemView{}, oauth.Request{}, fault.New(fault.Missing, license.CodeUnknownLicense,
-			"There is no license for this redeem link. Check that the link is complete, or open the license from My licenses.")
+		return redeemView{}, oauth.Request{}, fault.New(
+			fault.Missing,
+			license.CodeUnknownLicense,
+			"There is no license for this redeem link. Check that the link is complete, or open the license from My "+
+				"licenses.",
+		)
 	case err != nil:
 		return redeemView{}, oauth.Request{}, err
 	case l.Erased || l.OwnerID != 0 && l.OwnerID != v.User.ID:
@@ -67,7 +71,13 @@ func (s *Shop) redeemable(r *http.Request, v *visitor.Visitor) (redeemView, oaut
 func (s *Shop) redeemPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	view, req, err := s.redeemable(r, v)
 	if fault.Is(err, license.CodeLicenseNotYours) {
-		return s.Site.Render(w, r, v, "not-yours", ui.View{Title: "Another account's license", Status: http.StatusForbidden, Data: r.URL.Path})
+		return s.Site.Render(
+			w,
+			r,
+			v,
+			"not-yours",
+			ui.View{Title: "Another account's license", Status: http.StatusForbidden, Data: r.URL.Path},
+		)
 	}
 	if err != nil {
 		return err
@@ -75,11 +85,14 @@ func (s *Shop) redeemPage(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 	return s.Site.Render(w, r, v, "redeem", ui.View{Title: view.Partner.Name, Data: view, FormTo: req.FormTo()})
 }
 
-// connectable is redeemable for the steps of a connection that begins here. It is not
-// ok if the visitor was redirected: to the page that says why the license cannot be
-// connected, or to an application that begins connections itself, which never gets a
-// code that it did not request.
-func (s *Shop) connectable(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) (view redeemView, req oauth.Request, ok bool, err error) {
+// connectable is redeemable for the steps of a connection that starts here. ok is false if the
+// visitor was redirected: to the page with the reason the license cannot be connected, or to an
+// application that starts connections itself, which never gets a code that it did not request.
+func (s *Shop) connectable(
+	w http.ResponseWriter,
+	r *http.Request,
+	v *visitor.Visitor,
+) (view redeemView, req oauth.Request, ok bool, err error) {
 	if view, req, err = s.redeemable(r, v); err != nil {
 		return view, req, false, err
 	}
@@ -96,8 +109,8 @@ func (s *Shop) connectable(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 	return view, req, false, nil
 }
 
-// activate begins the connection: at once if the buyer consented before, otherwise with
-// the consent page.
+// activate starts the connection: immediately if the buyer consented before, otherwise with the
+// consent page.
 func (s *Shop) activate(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	view, req, ok, err := s.connectable(w, r, v)
 	if !ok {
@@ -114,18 +127,30 @@ func (s *Shop) activate(w http.ResponseWriter, r *http.Request, v *visitor.Visit
 	return nil
 }
 
-// connect accepts the request for a license and sends the buyer to the
-// application, after the first attempt to deliver its event or after WaitAtMost. A page
-// is shown if that takes longer than ShowAfter.
-func (s *Shop) connect(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, req oauth.Request, redemptionID string) error {
-	to, l, err := s.OAuth.Accept(r.Context(), v.Actor(), req, oauth.Authentication{UserID: v.User.ID, At: v.Signed.At}, redemptionID)
+// connect accepts the request for a license and sends the buyer to the application, after the first
+// attempt to deliver its event or after WaitAtMost. If that takes longer than ShowAfter, it shows a
+// page.
+func (s *Shop) connect(
+	w http.ResponseWriter,
+	r *http.Request,
+	v *visitor.Visitor,
+	req oauth.Request,
+	redemptionID string,
+) error {
+	to, l, err := s.OAuth.Accept(
+		r.Context(),
+		v.Actor(),
+		req,
+		oauth.Authentication{UserID: v.User.ID, At: v.Signed.At},
+		redemptionID,
+	)
 	if err != nil {
 		return err
 	}
 	s.removeChoice(r, l.RedemptionID)
 	wait := s.ShowAfter
 	if slices.Contains(req.Prompt, "none") {
-		wait = s.WaitAtMost // nothing may be shown
+		wait = s.WaitAtMost // no page may be shown
 	}
 	attempted := req.Profile.WebhookURL == "" || s.Webhooks.AwaitAttempt(r.Context(), l.ID, wait)
 	if attempted || wait >= s.WaitAtMost {
@@ -134,11 +159,14 @@ func (s *Shop) connect(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 	}
 	return s.Site.Render(w, r, v, "connecting", ui.View{
 		Title: "Connecting you to " + req.Partner.Name, Data: req.Partner,
-		DelayedRedirect: &ui.DelayedRedirect{To: to, Wait: func() { s.Webhooks.AwaitAttempt(r.Context(), l.ID, s.WaitAtMost-wait) }},
+		DelayedRedirect: &ui.DelayedRedirect{
+			To:   to,
+			Wait: func() { s.Webhooks.AwaitAttempt(r.Context(), l.ID, s.WaitAtMost-wait) },
+		},
 	})
 }
 
-// consentView is what an application asks for.
+// consentView is the request of an application.
 type consentView struct {
 	Partner partner.Partner
 	Product partner.Product
@@ -148,21 +176,28 @@ type consentView struct {
 	Choices []ownedView // one, or several to choose from
 }
 
-// hidden is a member of the request that the form passes on.
+// hidden is a parameter of the request that the form passes on.
 type hidden struct{ Name, Value string }
 
-// consentPage asks for the consent in the flow that began here.
+// consentPage asks for the consent in the flow that started here.
 func (s *Shop) consentPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	view, req, ok, err := s.connectable(w, r, v)
 	if !ok {
 		return err
 	}
 	return s.askConsent(w, r, v, req, consentView{
-		Partner: req.Partner, Product: view.Product, Host: req.Host(), Action: r.URL.Path, Choices: []ownedView{view.ownedView},
+		Partner: req.Partner, Product: view.Product, Host: req.Host(), Action: r.URL.Path,
+		Choices: []ownedView{view.ownedView},
 	})
 }
 
-func (s *Shop) askConsent(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, req oauth.Request, view consentView) error {
+func (s *Shop) askConsent(
+	w http.ResponseWriter,
+	r *http.Request,
+	v *visitor.Visitor,
+	req oauth.Request,
+	view consentView,
+) error {
 	return s.Site.Render(w, r, v, "consent", ui.View{
 		Title: "Connect " + view.Partner.Name, FormTo: req.FormTo(), Data: view,
 	})

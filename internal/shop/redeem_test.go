@@ -11,7 +11,7 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// annAndLicense is a service with Ann signed in and her license.
+// annAndLicense returns a service with Ann signed in and her license.
 func annAndLicense(t *testing.T) (*pagetest.Service, *pagetest.Browser, license.License) {
 	t.Helper()
 	h := pagetest.New(t)
@@ -47,7 +47,7 @@ func TestRedeemInThreeClicks(t *testing.T) {
 		t.Errorf("the license is %s", now.Status)
 	}
 
-	// Whoever comes back passes straight through, with a new code.
+	// A returning buyer goes straight through, with a new code.
 	back := b.Get(pagetest.RedeemPath(l))
 	back.Want(http.StatusOK, "Tide Planner is active")
 	again := b.Press(back, "Open Tide Planner").WantCallback(h.RedirectURL)
@@ -78,8 +78,8 @@ func TestCancelGoesToMyLicenses(t *testing.T) {
 	}
 }
 
-// TestRedeemStages: each state has its own sentence, and its form works only where
-// the license can be redeemed.
+// TestRedeemStages: each state has its own sentence, and its form works only if the license can be
+// redeemed.
 func TestRedeemStages(t *testing.T) {
 	h := pagetest.New(t)
 	user := h.AddUser(pagetest.Ann, pagetest.Password)
@@ -122,7 +122,7 @@ func TestRedeemStages(t *testing.T) {
 			page := b.Get(pagetest.RedeemPath(l))
 			page.Want(http.StatusOK, tt.title)
 			if tt.button == "" {
-				// Whoever posts all the same is shown why not.
+				// A post gets the reason, too.
 				b.Post(pagetest.RedeemPath(l)).WantRedirect(pagetest.RedeemPath(l))
 				b.Post(consentPage(l), "decision", "allow").WantRedirect(pagetest.RedeemPath(l))
 				if stored(h, l) != before {
@@ -135,7 +135,7 @@ func TestRedeemStages(t *testing.T) {
 	}
 }
 
-// TestSomebodyElsesLicense: nothing of it is told, and nothing can be done to it.
+// TestSomebodyElsesLicense: another person's license reveals nothing and cannot be changed.
 func TestSomebodyElsesLicense(t *testing.T) {
 	h, _, l := annAndLicense(t)
 	h.AddUser(pagetest.Eve, pagetest.Password)
@@ -166,7 +166,7 @@ func TestSomebodyElsesLicense(t *testing.T) {
 	}
 }
 
-// TestClaim: an unclaimed license belongs to the first who redeems it.
+// TestClaim: an unclaimed license belongs to the first person who redeems it.
 func TestClaim(t *testing.T) {
 	h := pagetest.New(t)
 	first := h.AddUser(pagetest.Ann, pagetest.Password)
@@ -185,7 +185,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestNotConnected: an application without a redirect URL cannot receive anybody.
+// TestNotConnected: an application without a redirect URL cannot receive buyers.
 func TestNotConnected(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	none := ""
@@ -196,8 +196,8 @@ func TestNotConnected(t *testing.T) {
 	b.Post(pagetest.RedeemPath(l)).WantRedirect(pagetest.RedeemPath(l))
 }
 
-// TestInitiateLogin: an application that begins itself gets the buyer without a
-// code, and then the license whose button was pressed.
+// TestInitiateLogin: an application that starts sign-ins itself gets the buyer without a code, and
+// then the chosen license.
 func TestInitiateLogin(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	l := h.Sell("", 3) // unclaimed, so it is in no chooser

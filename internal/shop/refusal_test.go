@@ -11,8 +11,8 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// TestDecisionThatCannotBe: when the license cannot be connected any more, the
-// application that waits for an answer learns why.
+// TestDecisionThatCannotBe: if the license can no longer be connected, the waiting application gets
+// the reason.
 func TestDecisionThatCannotBe(t *testing.T) {
 	refund := func(h *pagetest.Service, l license.License) {
 		if _, err := h.Shop.Licenses.Refund(h.Context(), pagetest.Tester, license.RefundOrder{LicenseKey: l.Key}); err != nil {
@@ -58,7 +58,7 @@ func TestDecisionThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestKnownLicenseThatCannotBe: so does one that would have gone straight through.
+// TestKnownLicenseThatCannotBe tests the same for a license that would have gone straight through.
 func TestKnownLicenseThatCannotBe(t *testing.T) {
 	h, b, l := annAndLicense(t)
 	b.Press(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest())), "Allow and continue").WantCallback(h.RedirectURL)
@@ -69,8 +69,8 @@ func TestKnownLicenseThatCannotBe(t *testing.T) {
 	refused(b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest("prompt", "none"))), h, "access_denied")
 }
 
-// TestDecisionAfterTheRedirectChanged is shown here: where the application is now,
-// the request does not know.
+// TestDecisionAfterTheRedirectChanged: the error is shown here, because the request does not know
+// the application's new URL.
 func TestDecisionAfterTheRedirectChanged(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	page := b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest()))
@@ -83,8 +83,7 @@ func TestDecisionAfterTheRedirectChanged(t *testing.T) {
 	}
 }
 
-// TestDecisionWhileTheDatabaseIsUnavailable is an error of ours and no answer to the
-// application.
+// TestDecisionWhileTheDatabaseIsUnavailable: the error is ours, and not sent to the application.
 func TestDecisionWhileTheDatabaseIsUnavailable(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	page := b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest()))
@@ -99,7 +98,7 @@ func TestDecisionWhileTheDatabaseIsUnavailable(t *testing.T) {
 	}
 }
 
-// TestCancelNeedsNobody: who has signed out meanwhile can still say no.
+// TestCancelNeedsNobody: a visitor who has signed out can still cancel.
 func TestCancelNeedsNobody(t *testing.T) {
 	h, b, _ := annAndLicense(t)
 	page := b.Get(pagetest.AuthorizeURL(h.AuthorizeRequest()))

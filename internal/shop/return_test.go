@@ -9,11 +9,11 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// oddState is as long as a state may be, and grows the most on its way.
+// oddState is as long as a state may be, and grows the most by encoding.
 var oddState = (strings.Repeat(`"é&%+/\ <`, 410) + strings.Repeat("x", 4096))[:4096]
 
-// TestSignInPreservesTheRequest: what an application sent is whole when its buyer comes
-// back, by whichever way they signed in.
+// TestSignInPreservesTheRequest: the request of an application is complete when its buyer comes
+// back, for every way to sign in.
 func TestSignInPreservesTheRequest(t *testing.T) {
 	for name, signIn := range map[string]func(h *pagetest.Service, b *pagetest.Browser, page *pagetest.Page) *pagetest.Page{
 		"password": func(h *pagetest.Service, b *pagetest.Browser, page *pagetest.Page) *pagetest.Page {
@@ -59,8 +59,8 @@ func TestSignInPreservesTheRequest(t *testing.T) {
 	}
 }
 
-// TestLongRequests: what would not survive the sign-in is refused at once, with its
-// state; a state of 4 KiB comes back also from the consent.
+// TestLongRequests: a request too long for the sign-in is refused immediately, with its state; a
+// state of 4 KiB also survives the consent.
 func TestLongRequests(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)
@@ -79,7 +79,7 @@ func TestLongRequests(t *testing.T) {
 	}
 }
 
-// MailedLink is the address of the page's one link that begins like this.
+// link returns the page's only link with this path.
 func link(s *pagetest.Page, start string) string {
 	s.Helper()
 	for to := range s.Links(start) {

@@ -7,9 +7,8 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// TestPathsOfLicensesAreSecret: a path with the redemption id of a license is kept
-// out of the log, since that of an unclaimed one lets its reader claim it; no
-// other path is.
+// TestPathsOfLicensesAreSecret: only paths with the redemption id of a license are kept out of the
+// log, because that of an unclaimed one lets its reader claim it.
 func TestPathsOfLicensesAreSecret(t *testing.T) {
 	secret := map[string]bool{
 		"/licensing/{id}/redeem": true, "/licensing/{id}/consent": true, "/licensing/{id}/change_plan": true,

@@ -1,7 +1,7 @@
-// Package shop serves the buyer's pages: products, redeeming a license, the consent that
-// lets an application read it, changing the plan, and the buyer's licenses. It owns
-// these pages and their texts; the domain packages do the work. The pages of the OAuth
-// flow are here too: package oauth decides, this package asks the person.
+// Package shop serves the buyer's pages: products, redeeming a license, the consent that lets an
+// application read it, changing the plan, and the buyer's licenses. It owns these pages and their
+// texts; the domain packages do the work. The pages of the OAuth flow are here, too: package oauth
+// decides, this package asks the person.
 package shop
 
 import (
@@ -23,22 +23,22 @@ import (
 	"claviger/internal/wire"
 )
 
-// Shop serves the pages.
+// Shop serves the pages of the shop.
 type Shop struct {
 	Site     *visitor.Site // with pages made by NewPages
-	Partners *partner.Registry
-	Licenses *license.Registry
+	Partners *partner.Store
+	Licenses *license.Store
 	Webhooks *webhook.Outbox
 	OAuth    *oauth.Server
-	Payments *payment.Book // may take nothing
+	Payments *payment.Store // may be turned off
 	Now      func() time.Time
 
-	// WaitAtMost is how long a buyer waits for the first attempt to deliver the event of
-	// their license before they are redirected to the application. A page is shown after
-	// ShowAfter: one that disappears at once would only distract.
+	// WaitAtMost is the maximum wait for the first attempt to deliver the event of a license before
+	// its buyer is redirected to the application. A page is shown after ShowAfter: one that
+	// disappears immediately would only distract.
 	ShowAfter, WaitAtMost time.Duration
 
-	TestMoney bool // plans without a checkout may be bought with test money
+	TestMoney bool // plans without a checkout are sold for test money
 }
 
 //go:embed all:templates
@@ -48,7 +48,7 @@ var templates = sync.OnceValues(func() (*ui.Pages, error) {
 	return ui.New(files, template.FuncMap{"plan": partner.Plan.DisplayName, "icon": iconOf}, "templates/*.html")
 })
 
-// NewPages returns the pages, for a marketplace of that name at that URL.
+// NewPages returns the page templates for a marketplace with this name and URL.
 func NewPages(brand, publicURL string) (*ui.Pages, error) {
 	p, err := templates()
 	if err != nil {
@@ -62,19 +62,17 @@ func (s *Shop) Routes() []wire.Route {
 	return slices.Concat(s.buyingRoutes(), s.connectingRoutes(), s.paymentRoutes())
 }
 
-// public makes the route of a page that everybody may see.
+// public returns the route of a public page.
 func (s *Shop) public(method, path string, h visitor.Handler) wire.Route {
 	return s.Site.Route(method, path, visitor.Anyone, withPause(h))
 }
 
-// signedIn makes the route of a page for somebody who is signed in; others sign in
-// first, then return.
+// signedIn returns the route of a page for signed-in visitors; others sign in first, then return.
 func (s *Shop) signedIn(method, path string, h visitor.Handler) wire.Route {
 	return s.Site.Route(method, path, visitor.SignedIn, withPause(h))
 }
 
-// withPause has a handler answer errPaused in place of the error of a paused
-// partner, which states the operator's reason.
+// withPause replaces the error of a paused partner, which has the operator's reason, by errPaused.
 func withPause(h visitor.Handler) visitor.Handler {
 	return func(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 		err := h(w, r, v)
@@ -85,14 +83,18 @@ func withPause(h visitor.Handler) visitor.Handler {
 	}
 }
 
-// errPaused is what a buyer reads about a partner that is paused.
+// errPaused tells a buyer that the partner is paused.
 func errPaused() error {
-	return fault.New(fault.Conflict, partner.CodePartnerPaused,
-		"This application is not available right now, and nothing was changed. You keep the licenses that you have. Try again later.")
+	return fault.New(
+		fault.Conflict,
+		partner.CodePartnerPaused,
+		"This application is not available right now, and nothing was changed. You keep the licenses that you have. "+
+			"Try again later.",
+	)
 }
 
-// secretPath marks routes whose path has the redemption id of a license: anybody who
-// knows the id of an unclaimed license can claim it.
+// secretPath marks routes with the redemption id of a license in their path: anyone with the id of
+// an unclaimed license can claim it.
 func secretPath(routes ...wire.Route) []wire.Route {
 	for i := range routes {
 		routes[i].SecretPath = true

@@ -9,14 +9,14 @@ import (
 	"claviger/internal/license"
 )
 
-// stage is the state of a license for the person who wants to use it.
+// stage is the state of a license as its user sees it.
 type stage string
 
-// The stages. The pages have a text for each.
+// Stages. The pages have a text for each.
 const (
-	ready     stage = "ready"     // bought, or got from somebody, and not activated
+	ready     stage = "ready"     // bought or received, and not activated
 	connected stage = "connected" // active
-	released  stage = "released"  // was disconnected
+	released  stage = "released"  // disconnected
 	refunded  stage = "refunded"
 	held      stage = "held"
 	notReady  stage = "unready" // the application has no redirect URL yet
@@ -28,7 +28,7 @@ func (s stage) canRedeem() bool { return s == ready || s == connected || s == re
 
 func stageOf(l license.License, standing license.Standing) stage {
 	switch {
-	case standing.Refunded:
+	case l.Ended:
 		return refunded
 	case l.Held != 0:
 		return held
@@ -41,26 +41,35 @@ func stageOf(l license.License, standing license.Standing) stage {
 	}
 }
 
-// state is a stage in words: its name, since when it is so, why, and what the owner of the
-// license can do.
+// state describes a stage: its name, its start, the reason, and the owner's next step.
 type state struct {
-	Name  string // as the part "badge" takes it
+	Name  string // for the template "badge"
 	Since time.Time
 	Why   string
 	Do    string
 }
 
-// stateOf puts the stage of a license into words. A hold speaks of a payment only if that
-// is its cause.
+// stateOf describes the stage of a license. A hold mentions a payment only if that is its cause.
 func stateOf(o ownedView, standing license.Standing, brand string) state {
-	l, app := o.License, o.Partner.Name
+	l := o.License
+	app := o.Partner.Name
 	switch o.Stage {
 	case connected:
 		return state{"active", l.UpdatedAt, "Your account in " + app + " uses it.", ""}
 	case released:
-		return state{"disconnected", l.UpdatedAt, "No account in " + app + " uses it. You keep the license.", "Activate it to use it again."}
+		return state{
+			"disconnected",
+			l.UpdatedAt,
+			"No account in " + app + " uses it. You keep the license.",
+			"Activate it to use it again.",
+		}
 	case refunded:
-		return state{"refunded", standing.RefundedAt, "The purchase was refunded, so the license no longer works.", "You can buy a new license at any time."}
+		return state{
+			"refunded",
+			standing.EndedAt,
+			"The purchase was refunded, so the license no longer works.",
+			"You can buy a new license at any time.",
+		}
 	case held:
 		if l.Held == license.HoldChargeback {
 			return state{
@@ -68,13 +77,23 @@ func stateOf(o ownedView, standing license.Standing, brand string) state {
 				"If you did not mean to dispute it, tell your bank or card company, and contact " + brand + ".",
 			}
 		}
-		return state{"on_hold", standing.HeldAt, brand + " put it on hold, so it does not work for now.", "Contact " + brand + " to learn why. When the hold ends, the license works again."}
+		return state{
+			"on_hold",
+			standing.HeldAt,
+			brand + " put it on hold, so it does not work for now.",
+			"Contact " + brand + " to learn why. When the hold ends, the license works again.",
+		}
 	default:
-		return state{"ready_to_activate", l.UpdatedAt, "It is yours, and no account in " + app + " uses it yet.", "Activate it to connect it to your account in " + app + "."}
+		return state{
+			"ready_to_activate",
+			l.UpdatedAt,
+			"It is yours, and no account in " + app + " uses it yet.",
+			"Activate it to connect it to your account in " + app + ".",
+		}
 	}
 }
 
-// addStates adds to views how their licenses stand.
+// addStates adds the states of the licenses to the views.
 func (s *Shop) addStates(r *http.Request, views []ownedView) error {
 	list := make([]license.License, len(views))
 	for i, o := range views {

@@ -24,22 +24,22 @@ import (
 
 var update = flag.Bool("update", false, "write the transcripts again")
 
-// transcripts is the guide whose blocks these tests write.
+// transcripts is the guide with the blocks that these tests write.
 const transcripts = "../../docs/stripe-transcripts.md"
 
-// transcript is what was sent and answered, as a reader follows it.
+// transcript is the exchange of requests and answers, for readers.
 type transcript struct {
 	testing.TB
 	text  strings.Builder
-	names []string // what differs from run to run, and what it is called, in turn
+	names []string // alternating values that differ between runs, and their names
 }
 
 func (r *transcript) say(format string, args ...any) { fmt.Fprintf(&r.text, format+"\n", args...) }
 
-// call has what a value that differs is called.
+// call names a value that differs between runs.
 func (r *transcript) call(value, name string) { r.names = append(r.names, value, name) }
 
-// RoundTrip notes a call of the service to Stripe.
+// RoundTrip records a call of the service to Stripe.
 func (r *transcript) RoundTrip(req *http.Request) (*http.Response, error) {
 	var form url.Values
 	if req.Body != nil {
@@ -71,7 +71,7 @@ func (r *transcript) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// page notes what a buyer does, and what they get.
+// page records an action of a buyer and the answer.
 func (r *transcript) page(what string, do func() *pagetest.Page) *pagetest.Page {
 	r.say("\nbuyer > service    %s", what)
 	page := do()
@@ -92,7 +92,7 @@ func (r *transcript) buy(b *pagetest.Browser) *pagetest.Page {
 	return r.page("POST /products/1/buy, tier=1", func() *pagetest.Page { return b.Press(product, "Buy Plan 1") })
 }
 
-// licenses notes what was sold.
+// licenses records the sold licenses.
 func (r *transcript) licenses(h *pagetest.Service) {
 	r.Helper()
 	list, err := h.Shop.Licenses.Owned(r.Context(), 1)
@@ -133,8 +133,8 @@ func (r *transcript) check(block string) {
 	}
 }
 
-// TestTranscriptOfASale buys through stripe-mock, which checks the form of what Stripe is
-// sent, and sells by an event that Stripe would sign.
+// TestTranscriptOfASale buys through stripe-mock, which checks the requests to Stripe, and sells by
+// an event that Stripe would sign.
 func TestTranscriptOfASale(t *testing.T) {
 	at := stripetest.StartMock(t)
 	h, stripeKey := pagetest.New(t), &fakestripe.Server{Secret: "whsec_test"}
@@ -168,8 +168,8 @@ func TestTranscriptOfASale(t *testing.T) {
 	r.check("sale")
 }
 
-// TestTranscriptOfALostWebhook: no webhook ever comes and the buyer has closed the window;
-// the job asks Stripe and sells.
+// TestTranscriptOfALostWebhook: no webhook ever comes and the buyer has closed the window; the job
+// asks Stripe and sells.
 func TestTranscriptOfALostWebhook(t *testing.T) {
 	h := pagetest.New(t)
 	fake := withStripe(t, h)

@@ -27,20 +27,20 @@ func (h *Handler) account(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 	return h.Site.Render(w, r, v, "account", ui.View{Title: "Your account", Data: accountView{d}})
 }
 
-// resetRecord is the session's record of a link that lets its user choose a password
-// without the current one, and resetLife how long it is valid.
+// resetRecord is the session's record of a link that lets its user choose a password without the
+// current one. It is valid for resetLife.
 const (
 	resetRecord = "may-choose-password"
 	resetLife   = 30 * time.Minute
 )
 
-// allowPassword lets a user choose a password in this browser. The account's own
-// record of the link would let every browser of theirs.
+// allowPassword lets a user choose a password in this browser. The account's own record of the link
+// would allow it in every browser of theirs.
 func (h *Handler) allowPassword(r *http.Request, u account.User) {
 	h.Site.Sessions.Put(r.Context(), resetRecord, strconv.FormatInt(u.ID, 10)+" "+h.Now().Format(time.RFC3339))
 }
 
-// mayChoose reports whether the visitor came here by such a link.
+// mayChoose reports whether the visitor used such a link here.
 func (h *Handler) mayChoose(r *http.Request, v *visitor.Visitor) bool {
 	id, at, _ := strings.Cut(h.Site.Sessions.Get(r.Context(), resetRecord), " ")
 	t, err := time.Parse(time.RFC3339, at)
@@ -60,17 +60,22 @@ func (h *Handler) passwordView(r *http.Request, v *visitor.Visitor) (passwordVie
 	if err != nil {
 		return passwordView{}, err
 	}
-	view := passwordView{Form: ui.Form{Next: next(r)}, Email: v.User.Email, ByLink: h.mayChoose(r, v), First: !d.HasPassword}
+	view := passwordView{
+		Form: ui.Form{Next: next(r)}, Email: v.User.Email, ByLink: h.mayChoose(r, v), First: !d.HasPassword,
+	}
 	if !view.ByLink && !view.First {
 		view.Fields = append(view.Fields, ui.Field{
-			Name: "current_password", Label: "Current password", Type: "password", Autocomplete: "current-password", Required: true,
+			Name: "current_password", Label: "Current password", Type: "password",
+			Autocomplete: "current-password", Required: true,
 		})
 	}
 	view.Fields = append(view.Fields, newPasswordField("New password"))
 	return view, nil
 }
 
-func (h *Handler) showPassword(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, status int, view passwordView) error {
+func (h *Handler) showPassword(
+	w http.ResponseWriter, r *http.Request, v *visitor.Visitor, status int, view passwordView,
+) error {
 	title := "Change your password"
 	if view.ByLink || view.First {
 		title = "Choose a password"
@@ -83,6 +88,9 @@ func (h *Handler) showPassword(w http.ResponseWriter, r *http.Request, v *visito
 }
 
 func (h *Handler) passwordPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	if h.signInFirst(w, r, v, r.URL.RequestURI()) {
+		return nil
+	}
 	view, err := h.passwordView(r, v)
 	if err != nil {
 		return err
@@ -90,10 +98,13 @@ func (h *Handler) passwordPage(w http.ResponseWriter, r *http.Request, v *visito
 	return h.showPassword(w, r, v, http.StatusOK, view)
 }
 
-// password gives the visitor a new password, which ends all sessions but this.
+// password gives the visitor a new password, which ends all other sessions.
 func (h *Handler) password(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
+	}
+	if h.signInFirst(w, r, v, PasswordPath) {
+		return nil
 	}
 	view, err := h.passwordView(r, v)
 	if err != nil {
@@ -108,7 +119,10 @@ func (h *Handler) password(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 			view.Problem = "Too many attempts. Wait " + ui.RetryAfter(w.Header(), wait) + "."
 			return h.showPassword(w, r, v, http.StatusTooManyRequests, view)
 		}
-		u, err = h.Accounts.ChangePassword(r.Context(), v.Actor(), v.User.ID, r.PostFormValue("current_password"), r.PostFormValue("password"))
+		u, err = h.Accounts.ChangePassword(
+			r.Context(), v.Actor(), v.User.ID, r.PostFormValue("current_password"),
+			r.PostFormValue("password"),
+		)
 		at = h.Now()
 	}
 	switch f, ok := refused(view.Form, err); {
@@ -123,12 +137,15 @@ func (h *Handler) password(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 		return err
 	}
 	h.Site.Sessions.Pop(r.Context(), resetRecord)
-	return h.staySignedIn(w, r, u, at, "Your new password is set. Other browsers are signed out.", view.Next)
+	return h.staySignedIn(w, r, v, u, at, "Your new password is set. Other browsers are signed out.", view.Next)
 }
 
 // staySignedIn signs this browser in again after all sessions of its user were ended.
-func (h *Handler) staySignedIn(w http.ResponseWriter, r *http.Request, u account.User, at time.Time, done, next string) error {
-	if err := h.Site.StaySignedIn(r, u, at); err != nil {
+func (h *Handler) staySignedIn(
+	w http.ResponseWriter, r *http.Request, v *visitor.Visitor, u account.User, at time.Time, done,
+	next string,
+) error {
+	if err := h.Site.StaySignedIn(r, v, u, at); err != nil {
 		return err
 	}
 	h.Site.Sessions.Flash(r.Context(), done)
@@ -145,16 +162,16 @@ func (h *Handler) signOutEverywhere(w http.ResponseWriter, r *http.Request, v *v
 	if err != nil {
 		return err
 	}
-	return h.staySignedIn(w, r, u, v.Signed.At, "You are signed out everywhere else.", next(r))
+	return h.staySignedIn(w, r, v, u, v.Signed.At, "You are signed out everywhere else.", next(r))
 }
 
 // deleteView is the page that erases the visitor.
 type deleteView struct {
 	ui.Form
-	Confirm  string // what is to be typed
+	Confirm  string // the text to type
 	Licenses int
-	Operator bool              // they have to ask another operator
-	LastOf   []partner.Partner // whose last admin they are: they have to make another one first
+	Operator bool              // they must ask another operator
+	LastOf   []partner.Partner // they are the last admin of these: they must make another one first
 }
 
 func (h *Handler) deleteView(r *http.Request, v *visitor.Visitor) (deleteView, error) {
@@ -168,10 +185,11 @@ func (h *Handler) deleteView(r *http.Request, v *visitor.Visitor) (deleteView, e
 	}
 	view := deleteView{Confirm: v.User.Email, Licenses: len(owned), Operator: v.User.Operator(), LastOf: last}
 	if view.Confirm == "" {
-		view.Confirm = "delete" // A user of the operator's own systems may have no address.
+		view.Confirm = "delete" // a user of the operator's own systems may have no address
 	}
 	view.Fields = []ui.Field{{
-		Name: "confirm", Label: "Type " + view.Confirm + " to confirm", Value: ui.FormText(r, "confirm"), Autocomplete: "off", Required: true,
+		Name: "confirm", Label: "Type " + view.Confirm + " to confirm", Value: ui.FormText(r, "confirm"),
+		Autocomplete: "off", Required: true,
 	}}
 	return view, nil
 }
@@ -187,8 +205,8 @@ func (h *Handler) deletePage(w http.ResponseWriter, r *http.Request, v *visitor.
 	return h.Site.Render(w, r, v, "delete", ui.View{Title: "Delete your account", Data: view})
 }
 
-// delete erases the visitor. Operators cannot erase themselves, so that the marketplace
-// always has one: another operator does it. Likewise the last admin of a partner.
+// delete erases the visitor. Operators cannot erase themselves, so that the marketplace always has
+// one: another operator does it. The same applies to the last admin of a partner.
 func (h *Handler) delete(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -201,11 +219,17 @@ func (h *Handler) delete(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 		return err
 	}
 	if view.Operator || len(view.LastOf) > 0 {
-		return h.Site.Render(w, r, v, "delete", ui.View{Title: "Delete your account", Status: http.StatusForbidden, Data: view})
+		return h.Site.Render(
+			w, r, v, "delete",
+			ui.View{Title: "Delete your account", Status: http.StatusForbidden, Data: view},
+		)
 	}
 	if validate.EmailKey(ui.FormText(r, "confirm")) != validate.EmailKey(view.Confirm) {
 		view.Form = view.WithError("confirm", "The text does not match. Nothing was deleted.")
-		return h.Site.Render(w, r, v, "delete", ui.View{Title: "Delete your account", Status: http.StatusUnprocessableEntity, Data: view})
+		return h.Site.Render(
+			w, r, v, "delete",
+			ui.View{Title: "Delete your account", Status: http.StatusUnprocessableEntity, Data: view},
+		)
 	}
 	if _, err := h.Licenses.EraseUser(r.Context(), v.Actor(), v.User.ID); err != nil {
 		return err
@@ -218,7 +242,7 @@ func (h *Handler) delete(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	return nil
 }
 
-// deleted is the page after that. Nobody else is shown it.
+// deleted is the page after that. Other visitors are redirected.
 func (h *Handler) deleted(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if v.SignedIn() || ui.Note(r) == "" {
 		ui.SeeOther(w, r, "/")

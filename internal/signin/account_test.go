@@ -89,7 +89,7 @@ func TestSignOutEverywhere(t *testing.T) {
 	h.NewBrowser().Get(link).Want(http.StatusGone, "This link no longer works")
 }
 
-// TestSigningOutNobody leaves no session behind.
+// TestSigningOutNobody checks that signing out without a session leaves none behind.
 func TestSigningOutNobody(t *testing.T) {
 	h := pagetest.New(t)
 	h.NewBrowser().Post("/sign-out").WantRedirect("/")
@@ -140,7 +140,7 @@ func TestDeleteAccount(t *testing.T) {
 	}
 	h.NewBrowser().Post("/sign-in", "email", pagetest.Ann, "password", pagetest.Password).Want(http.StatusUnauthorized, "Sign in")
 
-	// Nothing is left but the mail that says so, and that only until it is sent.
+	// Only the email about it is left, until it is sent.
 	mails := h.Emails(pagetest.Ann)
 	if len(mails) != 1 || mails[0].Subject != "Your account at Claviger is deleted" {
 		t.Fatalf("mails: %+v", mails)
@@ -154,7 +154,7 @@ func TestDeleteAccount(t *testing.T) {
 	}
 }
 
-// TestErasedByOperator: whom an operator erases gets no mail.
+// TestErasedByOperator checks that an erasure by an operator sends no email.
 func TestErasedByOperator(t *testing.T) {
 	h := pagetest.New(t)
 	u := h.AddUser(pagetest.Ann, pagetest.Password)
@@ -184,7 +184,7 @@ func TestOperatorsDoNotDeleteThemselves(t *testing.T) {
 	b.WantSignedIn(pagetest.Ann)
 }
 
-// TestLastAdminDoesNotDeleteThemselves: a team keeps an admin.
+// TestLastAdminDoesNotDeleteThemselves checks that a team keeps an admin.
 func TestLastAdminDoesNotDeleteThemselves(t *testing.T) {
 	h := pagetest.New(t)
 	member(h, h.AddUser(pagetest.Ann, pagetest.Password), partner.Admin)
@@ -198,7 +198,7 @@ func TestLastAdminDoesNotDeleteThemselves(t *testing.T) {
 	b.Post("/account/delete", "confirm", pagetest.Ann).WantRedirect("/goodbye")
 }
 
-// member lets a user act for the partner.
+// member makes a user a member of the partner.
 func member(h *pagetest.Service, u account.User, role partner.Role) {
 	h.Helper()
 	if _, err := h.Shop.Partners.AddMember(h.Context(), pagetest.Tester, h.Partner.ID, u.ID, role); err != nil {
@@ -212,8 +212,8 @@ func TestDownloadMyData(t *testing.T) {
 	member(h, h.AddUser(pagetest.Eve, ""), partner.Admin)
 	l := h.Sell(pagetest.Ann, 2)
 	h.Sell("bob@example.com", 1)
-	b := h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
 	member(h, u, partner.Developer)
+	b := h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
 	s := b.Get("/account/data")
 	if got := s.Header.Get("Content-Disposition"); got != `attachment; filename="my-data.json"` || s.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("sent as %s %s", s.Header.Get("Content-Type"), got)
@@ -274,7 +274,7 @@ func TestAccountIsForWhoIsSignedIn(t *testing.T) {
 	for _, path := range []string{"/account/password", "/account/delete", "/account/sign-out-everywhere"} {
 		b.Post(path, "confirm", pagetest.Ann, "password", pagetest.Password).WantRedirect("/sign-in?next=")
 	}
-	// Paths that only take forms lead whoever opens them to a page.
+	// Paths that only accept forms redirect to a page.
 	b.Get("/sign-in/send").WantRedirect("/sign-in")
 	b.Get("/sign-out").WantRedirect("/account")
 	h.AddUser(pagetest.Ann, pagetest.Password)
@@ -282,8 +282,8 @@ func TestAccountIsForWhoIsSignedIn(t *testing.T) {
 	b.Get("/account/sign-out-everywhere").WantRedirect("/account")
 }
 
-// TestOwnPasswordIsNotLockedByOthers: nobody closes it to somebody who is signed in by typing
-// something for an address.
+// TestOwnPasswordIsNotLockedByOthers checks that attempts by strangers for an address do not lock
+// the password of its signed-in user.
 func TestOwnPasswordIsNotLockedByOthers(t *testing.T) {
 	h := pagetest.New(t)
 	u := h.AddUser(pagetest.Ann, pagetest.Password)

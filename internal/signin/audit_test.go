@@ -9,8 +9,8 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// TestActsNameSessionAndClient: what a person does is recorded with the session and
-// the address of the client, and without their name.
+// TestActsNameSessionAndClient checks that a person's acts are recorded with the session and the
+// address of the client, and without their name.
 func TestActsNameSessionAndClient(t *testing.T) {
 	h := pagetest.New(t)
 	id := h.AddUser(pagetest.Ann, pagetest.Password).ID
@@ -31,8 +31,8 @@ func TestActsNameSessionAndClient(t *testing.T) {
 	}
 }
 
-// TestDeletedLeavesNoClient: of who deletes their own account no entry keeps the address
-// of the client, not even that of the deletion.
+// TestDeletedLeavesNoClient checks that after users delete their own account, no entry has the
+// address of the client, not even that of the deletion.
 func TestDeletedLeavesNoClient(t *testing.T) {
 	h := pagetest.New(t)
 	id := h.AddUser(pagetest.Ann, pagetest.Password).ID

@@ -12,16 +12,42 @@ import (
 	"claviger/internal/wire"
 )
 
-// proofLife is how long a proof of who is there counts for what only they may do: change
-// how they sign in, or delete the account.
+// proofLife is how long a proof of identity counts for critical changes: of the ways to sign in, or
+// deleting the account.
 const proofLife = 15 * time.Minute
 
-// fresh reports whether the visitor proved recently who they are.
-func (h *Handler) fresh(v *visitor.Visitor) bool { return h.Now().Sub(v.Signed.At) < proofLife }
+// fresh reports whether the visitor proved their identity recently.
+func (h *Handler) fresh(v *visitor.Visitor) bool {
+	return !v.Signed.Assisted && h.Now().Sub(v.Signed.At) < proofLife
+}
 
-// confirmFirst sends a visitor who did not to the page that asks for it, and from there to
-// the page then. It reports whether it did.
+// signInFirst redirects a visitor with an assisted session to the sign-in page, and from there to
+// the page then. It reports whether it did. The maker of the link may use the session. They must
+// not delete the account, or take it over by a password, an address or a second factor of their
+// own.
+func (h *Handler) signInFirst(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, then string) bool {
+	switch {
+	case !v.Signed.Assisted:
+		return false
+	case v.User.Email == "": // no other way to sign in
+		h.Site.Pages.Fail(w, r, fault.New(
+			fault.Forbidden,
+			codeAssisted,
+			"You signed in with a link that we made for you, and your account has no email address. Contact us to "+
+				"change this.",
+		))
+	default:
+		ui.SeeOther(w, r, visitor.SignInAgain(then))
+	}
+	return true
+}
+
+// confirmFirst redirects a visitor without a fresh proof to the page that asks for it, and from
+// there to the page then. It reports whether it did.
 func (h *Handler) confirmFirst(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, then string) bool {
+	if h.signInFirst(w, r, v, then) {
+		return true
+	}
 	if h.fresh(v) {
 		return false
 	}
@@ -29,8 +55,8 @@ func (h *Handler) confirmFirst(w http.ResponseWriter, r *http.Request, v *visito
 	return true
 }
 
-// confirmView is the page that asks a visitor again who they are: for the second factor if
-// they have one, else for the password. Somebody with neither signs in again by link.
+// confirmView is the page that asks for a proof of identity: the second factor if there is one,
+// else the password. Visitors with neither sign in again by link.
 func (h *Handler) confirmView(r *http.Request, v *visitor.Visitor) (stepView, error) {
 	d, err := h.Accounts.Data(r.Context(), v.User.ID)
 	if err != nil {
@@ -47,15 +73,37 @@ func (h *Handler) confirmView(r *http.Request, v *visitor.Visitor) (stepView, er
 		view.Fields = []ui.Field{codeField(has.TOTP)}
 	case d.HasPassword:
 		view.Password = true
-		view.Fields = []ui.Field{{Name: "current_password", Label: "Password", Type: "password", Autocomplete: "current-password", Required: true, Autofocus: true}}
+		view.Fields = []ui.Field{
+			{
+				Name:         "current_password",
+				Label:        "Password",
+				Type:         "password",
+				Autocomplete: "current-password",
+				Required:     true,
+				Autofocus:    true,
+			},
+		}
 	default:
-		view.Link, view.Masked = true, v.User.Email
+		view.Link = true
+		view.Masked = v.User.Email
 	}
 	return view, nil
 }
 
-func (h *Handler) showConfirm(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, status int, view stepView) error {
-	return h.Site.Render(w, r, v, "confirm-it-is-you", ui.View{Title: "Confirm that it is you", Status: status, NoIndex: true, Data: view})
+func (h *Handler) showConfirm(
+	w http.ResponseWriter,
+	r *http.Request,
+	v *visitor.Visitor,
+	status int,
+	view stepView,
+) error {
+	return h.Site.Render(
+		w,
+		r,
+		v,
+		"confirm-it-is-you",
+		ui.View{Title: "Confirm that it is you", Status: status, NoIndex: true, Data: view},
+	)
 }
 
 func (h *Handler) confirmPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
@@ -66,7 +114,7 @@ func (h *Handler) confirmPage(w http.ResponseWriter, r *http.Request, v *visitor
 	return h.showConfirm(w, r, v, http.StatusOK, view)
 }
 
-// confirm takes the password or a code.
+// confirm checks the password or a code.
 func (h *Handler) confirm(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -76,13 +124,17 @@ func (h *Handler) confirm(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 		case view.Password:
 			return h.Accounts.ConfirmPassword(r.Context(), v.Actor(), v.User.ID, r.PostFormValue("current_password"))
 		case view.Link:
-			return fault.New(fault.Forbidden, account.CodeInvalidCredentials, "You have no password. Sign in again with a link.")
+			return fault.New(
+				fault.Forbidden,
+				account.CodeInvalidCredentials,
+				"You have no password. Sign in again with a link.",
+			)
 		}
 		return h.Accounts.ConfirmCode(r.Context(), v.Actor(), v.User.ID, ui.FormText(r, "code"))
 	})
 }
 
-// confirmByPasskey takes the answer of a passkey.
+// confirmByPasskey checks the answer of a passkey.
 func (h *Handler) confirmByPasskey(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -93,7 +145,12 @@ func (h *Handler) confirmByPasskey(w http.ResponseWriter, r *http.Request, v *vi
 	})
 }
 
-func (h *Handler) confirmBy(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, prove func(stepView) error) error {
+func (h *Handler) confirmBy(
+	w http.ResponseWriter,
+	r *http.Request,
+	v *visitor.Visitor,
+	prove func(stepView) error,
+) error {
 	view, err := h.confirmView(r, v)
 	if err != nil {
 		return err
@@ -115,7 +172,7 @@ func (h *Handler) confirmBy(w http.ResponseWriter, r *http.Request, v *visitor.V
 	if err != nil {
 		return err
 	}
-	if err := h.Site.StaySignedIn(r, v.User, h.Now()); err != nil {
+	if err := h.Site.StaySignedIn(r, v, v.User, h.Now()); err != nil {
 		return err
 	}
 	to := view.Next

@@ -14,8 +14,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// dataFile is what is stored about a person, for them to download; the page says what it
-// leaves out. It contains no credentials.
+// dataFile has the stored data about a person, for download. The page lists its omissions. It
+// contains no credentials.
 type dataFile struct {
 	MadeAt      wire.Time        `json:"made_at"`
 	Account     dataAccount      `json:"account"`
@@ -53,7 +53,7 @@ type dataReceipt struct {
 	Tier        int       `json:"tier"`
 	AmountCents int64     `json:"amount_cents"`
 	Currency    string    `json:"currency"`
-	Amount      string    `json:"amount"` // as its receipt prints it
+	Amount      string    `json:"amount"` // as printed on its receipt
 	Quantity    int       `json:"quantity"`
 	ExternalID  string    `json:"external_id"`
 	Refunded    bool      `json:"refunded"`
@@ -65,7 +65,7 @@ type dataMembership struct {
 	Since       wire.Time `json:"since"`
 }
 
-// data sends the visitor what is stored about them, as a file.
+// data sends the visitor their stored data, as a file.
 func (h *Handler) data(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	account, err := h.accountData(r, v)
 	if err != nil {
@@ -83,7 +83,9 @@ func (h *Handler) data(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 	enc := json.NewEncoder(&body)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(dataFile{MadeAt: wire.Time(h.Now()), Account: account, Licenses: licenses, Memberships: memberships}); err != nil {
+	if err := enc.Encode(
+		dataFile{MadeAt: wire.Time(h.Now()), Account: account, Licenses: licenses, Memberships: memberships},
+	); err != nil {
 		return fmt.Errorf("encode the data of a user: %w", err)
 	}
 	w.Header().Set("Content-Disposition", `attachment; filename="my-data.json"`)
@@ -96,8 +98,9 @@ func (h *Handler) accountData(r *http.Request, v *visitor.Visitor) (dataAccount,
 		return dataAccount{}, err
 	}
 	return dataAccount{
-		Email: d.Email, Name: d.Name, Reference: d.ExternalID, Operator: d.Operator, HasPassword: d.HasPassword, SecondFactor: d.SecondFactor,
-		ConfirmedAt: wire.Time(d.ProvenAt), CreatedAt: wire.Time(d.CreatedAt), UpdatedAt: wire.Time(d.UpdatedAt),
+		Email: d.Email, Name: d.Name, Reference: d.ExternalID, Operator: d.Operator, HasPassword: d.HasPassword,
+		SecondFactor: d.SecondFactor,
+		ConfirmedAt:  wire.Time(d.ProvenAt), CreatedAt: wire.Time(d.CreatedAt), UpdatedAt: wire.Time(d.UpdatedAt),
 	}, nil
 }
 
@@ -118,8 +121,8 @@ func (h *Handler) membershipData(r *http.Request, v *visitor.Visitor) ([]dataMem
 	return list, nil
 }
 
-// licenseData is the visitor's licenses with their receipts, which are read one
-// license at a time: few people have many, and the file is requested rarely.
+// licenseData returns the visitor's licenses with their receipts. It reads them one license at a
+// time: few people have many, and the file is requested rarely.
 func (h *Handler) licenseData(r *http.Request, v *visitor.Visitor) ([]dataLicense, error) {
 	owned, err := h.Licenses.Owned(r.Context(), v.User.ID)
 	if err != nil {
@@ -155,7 +158,7 @@ func (h *Handler) licenseData(r *http.Request, v *visitor.Visitor) ([]dataLicens
 	return list, nil
 }
 
-// amountOf is what a receipt says was paid.
+// amountOf returns the paid amount as a receipt prints it.
 func amountOf(c license.Receipt) string {
 	if c.AmountCents == 0 {
 		return "Free"
@@ -172,12 +175,13 @@ func (h *Handler) productNames(r *http.Request, l license.License) (application,
 	}
 	of, err := h.Partners.Plan(r.Context(), l.PartnerID, l.Tier)
 	if fault.Is(err, partner.CodeUnknownPlan) {
-		of, err = partner.Plan{Tier: l.Tier}, nil
+		of = partner.Plan{Tier: l.Tier}
+		err = nil
 	}
 	return p.Name, of.DisplayName(), err
 }
 
-// connectedSince returns since when which licenses may be read by their application.
+// connectedSince returns since when licenses may be read by their application, by license id.
 func (h *Handler) connectedSince(r *http.Request, v *visitor.Visitor) (map[int64]wire.Time, error) {
 	since := make(map[int64]wire.Time)
 	if h.OAuth == nil {

@@ -9,8 +9,8 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// TestFormsThatEndAtTheApplication: a form that signs in on the way from an
-// application may end there, and no other may.
+// TestFormsThatEndAtTheApplication checks that only a sign-in form on the way from an application
+// may end there.
 func TestFormsThatEndAtTheApplication(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)
@@ -35,7 +35,7 @@ func TestFormsThatEndAtTheApplication(t *testing.T) {
 			"/licenses?" + h.AuthorizeRequest().Encode(), "https://evil.example" + pagetest.AuthorizeURL(h.AuthorizeRequest()), "//evil.example" + pagetest.AuthorizeURL(h.AuthorizeRequest()), "",
 		} {
 			may := i < 2
-			h.Advance(time.Hour) // or there were too many mails
+			h.Advance(time.Hour) // avoids the limit of emails
 			policy := open(next).Header.Get("Content-Security-Policy")
 			if got := strings.Contains(policy, "form-action 'self' https:;"); got != may || !may && !strings.Contains(policy, "form-action 'self';") {
 				t.Errorf("%s, then %q: %s", name, next, policy)

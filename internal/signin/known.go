@@ -11,17 +11,17 @@ import (
 	"claviger/internal/validate"
 )
 
-// A browser that a person signed in with is known from then on, for that address: it
-// has a queue of its own for hashing passwords, and its attempts are counted separately.
-// However many strangers try to sign in, people who signed in before are served. The
-// cookie does nothing else: it signs nobody in, and a thief gains ten attempts a minute.
+// After a sign-in, the browser is known for that address. It has its own queue for hashing
+// passwords, and its attempts are counted separately. So strangers who try to sign in, in any
+// number, do not block known browsers. The cookie does nothing else: it signs no one in, and a
+// thief gains ten attempts a minute.
 const knownLife = 180 * 24 * time.Hour
 
 // knownLabel binds the sealed text to this use.
 const knownLabel = "known browser"
 
-// knownCookie is the cookie's name. Browsers accept one with the prefix only
-// from this host, over https.
+// knownCookie returns the cookie's name. Browsers accept one with the prefix only from this host,
+// over https.
 func (h *Handler) knownCookie() string {
 	if h.secure() {
 		return "__Host-claviger-known"
@@ -31,20 +31,19 @@ func (h *Handler) knownCookie() string {
 
 func (h *Handler) secure() bool { return strings.HasPrefix(h.Site.Pages.PublicURL, "https://") }
 
-// signUserIn makes this the session of a user who has completed signing in, on the way to
-// next, and their browser a known one. Nobody is told of the sign-in that an account begins
-// with.
+// signUserIn makes this the session of a user after all steps of a sign-in, and their browser a
+// known one. The first sign-in of an account sends no email.
 func (h *Handler) signUserIn(w http.ResponseWriter, r *http.Request, e account.Entry) error {
 	u := e.User
 	begins := e.First || e.Purpose == account.ForSignUp
-	if err := h.Site.SignIn(r, u, h.Now(), e.Next, !begins && h.knownBrowser(r, u.Email) == ""); err != nil {
+	if err := h.Site.SignIn(r, e, h.Now(), !begins && h.knownBrowser(r, u.Email) == ""); err != nil {
 		return err
 	}
 	h.setKnownCookie(w, u)
 	return nil
 }
 
-// setKnownCookie makes this a known browser of the user who has just signed in.
+// setKnownCookie makes this a known browser of the user.
 func (h *Handler) setKnownCookie(w http.ResponseWriter, u account.User) {
 	if u.Email == "" || h.Sealer == nil {
 		return
@@ -58,8 +57,8 @@ func (h *Handler) setKnownCookie(w http.ResponseWriter, u account.User) {
 	})
 }
 
-// knownBrowser returns the name under which this browser's attempts are counted, or "" if
-// nobody signed in with it under this address before.
+// knownBrowser returns the name under which this browser's attempts are counted, or "" if it was
+// never used to sign in with this address.
 func (h *Handler) knownBrowser(r *http.Request, email string) string {
 	c, err := r.Cookie(h.knownCookie())
 	if err != nil || h.Sealer == nil {

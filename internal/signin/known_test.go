@@ -12,8 +12,8 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// TestKnownBrowser: what strangers try does not close an account to the browser that
-// its owner signed in with before, and what that browser tries is bounded too.
+// TestKnownBrowser checks that attempts by strangers do not lock an account for the browser that
+// its owner used before. Attempts by that browser are limited too.
 func TestKnownBrowser(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)
@@ -39,8 +39,8 @@ func TestKnownBrowser(t *testing.T) {
 	}
 }
 
-// TestNewBrowserIsTold: somebody is told by mail of a sign-in with a browser that they did
-// not use before, not of one with their own, and not of the first there is.
+// TestNewBrowserIsTold checks that users get an email about a sign-in from a new browser. There is
+// none for a known browser or the first sign-in.
 func TestNewBrowserIsTold(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, "")
@@ -80,15 +80,14 @@ func TestNewBrowserIsTold(t *testing.T) {
 	told(0, "one while the mails are switched off")
 }
 
-// TestFullQueue: whoever finds too many waiting reads so at once, and somebody with
-// a known browser is not among them.
+// TestFullQueue checks that a full queue refuses strangers immediately, but not a known browser.
 func TestFullQueue(t *testing.T) {
 	h := pagetest.New(t)
 	h.SignIn.Throttle = nil
 	h.AddUser(pagetest.Ann, pagetest.Password)
 	mine := h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
 	mine.Post("/sign-out")
-	// Everybody who is being served waits for this row, in either database.
+	// All clients being served wait for this row, in either database.
 	held, release := make(chan struct{}), make(chan struct{})
 	written := make(chan error, 1)
 	go func() {
@@ -120,13 +119,13 @@ func TestFullQueue(t *testing.T) {
 		(<-known).Want(http.StatusUnauthorized, "Sign in")
 	}
 	for range each - refused {
-		<-strangers // one more may have been refused, if those who are known came first
+		<-strangers // one more may have been refused, if the known ones came first
 	}
 	h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
 }
 
-// TestTooManyTries: the password of an account is closed after a hundred wrong ones,
-// whether anybody has the address or not, and the mailed link is open.
+// TestTooManyTries checks that an account's password is locked after a hundred wrong ones, for
+// known and unknown addresses, and that the emailed link still works.
 func TestTooManyTries(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)
@@ -156,7 +155,7 @@ func TestTooManyTries(t *testing.T) {
 	}
 }
 
-// TestNetworks: who has many networks of a household is one client.
+// TestNetworks checks that many networks of one household count as one client.
 func TestNetworks(t *testing.T) {
 	h := pagetest.New(t)
 	from := func(i int) *pagetest.Page {
@@ -164,7 +163,7 @@ func TestNetworks(t *testing.T) {
 		b.Address = fmt.Sprintf("2001:db8:1:%x00::1", i)
 		return b.Post("/sign-in/send", "email", fmt.Sprintf("u%d@example.com", i))
 	}
-	for i := range 80 { // four times what one of them may
+	for i := range 80 { // four times the limit of one
 		from(i).WantRedirect("/check-mail")
 	}
 	from(80).Want(http.StatusTooManyRequests, "Sign in")

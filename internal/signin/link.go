@@ -12,13 +12,13 @@ import (
 	"claviger/internal/wire"
 )
 
-// linkView is the page of a mailed link. Email programs and scanners open links by
-// themselves, so only its button uses the link.
+// linkView is the page of an emailed link. Email programs and scanners open links automatically, so
+// only its button uses the link.
 type linkView struct {
 	Token   string
 	Purpose account.Purpose
 	Masked  string // enough of the address for its owner to recognize it
-	Other   string // the address that is signed in here now, if it is another one
+	Other   string // the address that is signed in here now, if it differs
 }
 
 func (h *Handler) linkPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
@@ -47,20 +47,24 @@ func masked(email string) string {
 	return string([]rune(name)[:1]) + "•••@" + domain
 }
 
-// useLink signs in by a mailed link. In the browser that signed up the password
-// typed there becomes valid; a person who has none yet, or requested a reset, chooses
-// one next.
+// useLink signs in by an emailed link. In the browser of the sign-up, the password typed there
+// becomes valid. Users without a password, or with a reset link, choose one next.
 func (h *Handler) useLink(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
 	ctx := r.Context()
 	var e account.Entry
-	var led string // where a link that no longer works led to
+	var led string // the page that an expired link led to
 	err := h.Throttle.LinkGuard().Lookup(r, func() (err error) {
-		e, err = h.Accounts.UseLink(ctx, r.PostFormValue("token"), h.Site.Sessions.Get(ctx, signUpSecret), wire.Client(r))
+		e, err = h.Accounts.UseLink(
+			ctx,
+			r.PostFormValue("token"),
+			h.Site.Sessions.Get(ctx, signUpSecret),
+			wire.Client(r),
+		)
 		if err != nil {
-			opened, _ := h.Accounts.PeekLink(ctx, r.PostFormValue("token")) // which fails in the same way
+			opened, _ := h.Accounts.PeekLink(ctx, r.PostFormValue("token")) // fails in the same way
 			led = opened.Next
 		}
 		return err
@@ -84,28 +88,46 @@ func (h *Handler) tooManyLinks(w http.ResponseWriter, r *http.Request, v *visito
 		Text: "Too many invalid links were opened from your network: wait " + ui.RetryAfter(w.Header(), wait) +
 			" before you try again. A valid link works immediately.",
 	}
-	return h.Site.Render(w, r, v, "expired-link", ui.View{Title: view.Title, Status: http.StatusTooManyRequests, NoIndex: true, Data: view})
+	return h.Site.Render(
+		w,
+		r,
+		v,
+		"expired-link",
+		ui.View{Title: view.Title, Status: http.StatusTooManyRequests, NoIndex: true, Data: view},
+	)
 }
 
 // expiredLinkView is the page of a link that no longer works.
 type expiredLinkView struct {
 	ui.Form
 	Title, Text string
-	In          bool // somebody is signed in
+	In          bool // a visitor is signed in
 }
 
-// expiredLink says why a link does not work and offers a new one, or the page that it
-// led to if the visitor is signed in.
-func (h *Handler) expiredLink(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, next string, err error) error {
-	view := expiredLinkView{In: v.SignedIn(), Form: ui.Form{Next: account.LocalPath(next), Fields: []ui.Field{emailField("")}}}
+// expiredLink explains why a link does not work and offers a new one. For a signed-in visitor it
+// offers the page that the link led to.
+func (h *Handler) expiredLink(
+	w http.ResponseWriter,
+	r *http.Request,
+	v *visitor.Visitor,
+	next string,
+	err error,
+) error {
+	view := expiredLinkView{
+		In:   v.SignedIn(),
+		Form: ui.Form{Next: account.LocalPath(next), Fields: []ui.Field{emailField("")}},
+	}
 	status := http.StatusGone
 	switch {
 	case fault.Is(err, account.CodeLinkUsed):
-		view.Title, view.Text = "This link was used already", "A sign-in link works only once."
+		view.Title = "This link was used already"
+		view.Text = "A sign-in link works only once."
 	case fault.Is(err, account.CodeLinkExpired):
-		view.Title, view.Text = "This link no longer works", "It has expired, or you used a newer link."
+		view.Title = "This link no longer works"
+		view.Text = "It has expired, or you used a newer link."
 	case fault.Is(err, account.CodeInvalidLink):
-		view.Title, view.Text = "This link is not valid", "It may be incomplete: compare it with the link in the email."
+		view.Title = "This link is not valid"
+		view.Text = "It may be incomplete: compare it with the link in the email."
 		status = http.StatusNotFound
 	default:
 		return err

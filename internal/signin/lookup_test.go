@@ -8,9 +8,9 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// TestRequestingLinksReadsNoUsers: the pages that have a link mailed look up nobody while
-// the visitor waits, so that the time they take tells nothing about an address.
-// They are answered while the table of people is out of the way.
+// TestRequestingLinksReadsNoUsers checks that pages that email a link look up no user while the
+// visitor waits. So their response time reveals nothing about an address. They answer without the
+// table of users.
 func TestRequestingLinksReadsNoUsers(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)

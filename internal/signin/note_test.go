@@ -10,8 +10,8 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// TestFormsThatMailLeadToAPage, which can be loaded again and gone back to. No
-// address and no log tells whom the mail is for.
+// TestFormsThatMailLeadToAPage checks that the page can be reloaded and revisited. No URL and no
+// log contains the address.
 func TestFormsThatMailLeadToAPage(t *testing.T) {
 	tests := []struct{ form, says, startAgain string }{
 		{"/sign-in/send", "If " + pagetest.Ann + " has an account here", "/sign-in"},
@@ -32,7 +32,7 @@ func TestFormsThatMailLeadToAPage(t *testing.T) {
 				}
 			}
 			if tt.form == "/sign-up" {
-				return // which ties the browser to its mail
+				return // ties the browser to its email
 			}
 			if n := h.CountSessions(); n != 0 {
 				t.Errorf("asking for a mail made %d sessions", n)
@@ -42,7 +42,7 @@ func TestFormsThatMailLeadToAPage(t *testing.T) {
 	}
 }
 
-// TestPagesAfterAFormByHand: they tell nothing that did not happen.
+// TestPagesAfterAFormByHand checks that they claim nothing that did not happen.
 func TestPagesAfterAFormByHand(t *testing.T) {
 	h := pagetest.New(t)
 	b := h.NewBrowser()
@@ -56,7 +56,7 @@ func TestPagesAfterAFormByHand(t *testing.T) {
 	b.Get("/check-mail").WantRedirect("/sign-in?next=")
 }
 
-// TestDeletedPageCanBeReloaded that can be loaded again, until somebody signs in.
+// TestDeletedPageCanBeReloaded checks that the page can be reloaded until a user signs in.
 func TestDeletedPageCanBeReloaded(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)

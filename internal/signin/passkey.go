@@ -12,8 +12,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// challengeRecord is the session's record of a challenge that waits for a passkey. It is
-// removed with the first answer, whatever comes of it.
+// challengeRecord is the session's record of a challenge for a passkey. The first answer removes
+// it, right or wrong.
 const challengeRecord = "passkey-challenge"
 
 // passkeysHere reports whether passkeys can be used at the address that the browser shows.
@@ -41,7 +41,7 @@ func (h *Handler) sendChallenge(w http.ResponseWriter, r *http.Request, c accoun
 }
 
 func (h *Handler) passkeySignInOptions(w http.ResponseWriter, r *http.Request, _ *visitor.Visitor) error {
-	// Each makes a session, of which anybody could fill the table.
+	// Each call makes a session: without a limit, anyone could fill the table.
 	if wait := h.Throttle.Passkey(r); wait > 0 {
 		http.Error(w, "Too many attempts. Wait "+ui.RetryAfter(w.Header(), wait)+".", http.StatusTooManyRequests)
 		return nil
@@ -50,7 +50,7 @@ func (h *Handler) passkeySignInOptions(w http.ResponseWriter, r *http.Request, _
 	return h.sendChallenge(w, r, c, err)
 }
 
-// passkeySignIn signs in by a passkey in place of a password.
+// passkeySignIn signs in by a passkey instead of a password.
 func (h *Handler) passkeySignIn(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -58,7 +58,10 @@ func (h *Handler) passkeySignIn(w http.ResponseWriter, r *http.Request, v *visit
 	f := signInForm(r, "")
 	state := h.Site.Sessions.Pop(r.Context(), challengeRecord)
 	if wait := h.Throttle.Passkey(r); wait > 0 {
-		return h.showSignIn(w, r, v, http.StatusTooManyRequests, f.WithProblem("Too many attempts to sign in. Wait "+ui.RetryAfter(w.Header(), wait)+"."))
+		return h.showSignIn(
+			w, r, v, http.StatusTooManyRequests,
+			f.WithProblem("Too many attempts to sign in. Wait "+ui.RetryAfter(w.Header(), wait)+"."),
+		)
 	}
 	u, err := h.Accounts.PasskeySignIn(r.Context(), state, []byte(r.PostFormValue("answer")), client(r))
 	if text := refusedProof(w, err); text != "" {
@@ -108,7 +111,9 @@ func (h *Handler) addPasskey(w http.ResponseWriter, r *http.Request, v *visitor.
 	if name == "" {
 		name = "Passkey of " + visitor.Browser(r.UserAgent())
 	}
-	u, codes, err := h.Accounts.AddPasskey(r.Context(), v.Actor(), v.User, state, []byte(r.PostFormValue("answer")), name)
+	u, codes, err := h.Accounts.AddPasskey(
+		r.Context(), v.Actor(), v.User, state, []byte(r.PostFormValue("answer")), name,
+	)
 	if f := fault.Of(err); f != nil {
 		return h.showSecurity(w, r, v, wire.Status(f.Kind), f.Text)
 	}
@@ -118,7 +123,7 @@ func (h *Handler) addPasskey(w http.ResponseWriter, r *http.Request, v *visitor.
 	return h.factorAdded(w, r, v, u, codes, "The passkey is added. Other browsers are signed out.")
 }
 
-// passkeyID is the passkey that a path names, 0 for none.
+// passkeyID returns the passkey id in the path, 0 for none.
 func passkeyID(r *http.Request) int64 {
 	id, _ := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	return id

@@ -14,7 +14,7 @@ import (
 
 const passkeys = "/account/security/passkeys"
 
-// challenge has a page send a challenge to its script.
+// challenge requests a challenge as a page's script does.
 func challenge(b *pagetest.Browser, path string) json.RawMessage {
 	b.Helper()
 	page := b.Post(path + "/options")
@@ -24,7 +24,7 @@ func challenge(b *pagetest.Browser, path string) json.RawMessage {
 	return json.RawMessage(page.Body)
 }
 
-// withPasskey is a service with Ann, a browser in which she added a passkey, and it.
+// withPasskey returns a service with Ann, a browser in which she added a passkey, and the passkey.
 func withPasskey(t *testing.T) (*pagetest.Service, *pagetest.Browser, *accounttest.Passkey) {
 	t.Helper()
 	h := pagetest.New(t)
@@ -36,7 +36,7 @@ func withPasskey(t *testing.T) (*pagetest.Service, *pagetest.Browser, *accountte
 	return h, b, key
 }
 
-// TestPasskeySignIn: the session that a challenge was sent to answers it once.
+// TestPasskeySignIn checks that only the session that received a challenge can answer it, once.
 func TestPasskeySignIn(t *testing.T) {
 	h, _, key := withPasskey(t)
 	b := h.NewBrowser()
@@ -54,8 +54,8 @@ func TestPasskeySignIn(t *testing.T) {
 	second.WantSignedIn("")
 }
 
-// TestPasskeysAskWhoItIs: adding, renaming and removing a passkey ask again who it is, for
-// the second factor.
+// TestPasskeysAskWhoItIs checks that adding, renaming and removing a passkey ask for the second
+// factor again.
 func TestPasskeysAskWhoItIs(t *testing.T) {
 	h, b, key := withPasskey(t)
 	h.Advance(15 * time.Minute)

@@ -9,7 +9,7 @@ import (
 	"claviger/internal/visitor"
 )
 
-// The pages that change who the visitor is to us.
+// Pages that change the visitor's name and address.
 const (
 	namePath         = "/account/name"
 	emailPath        = "/account/email"
@@ -18,7 +18,8 @@ const (
 
 func nameForm(name string) ui.Form {
 	return ui.Form{Fields: []ui.Field{{
-		Name: "name", Label: "Name", Value: name, Autocomplete: "name", Hint: "How we address you. You can leave it empty.",
+		Name: "name", Label: "Name", Value: name, Autocomplete: "name", Hint: "How we address you. You can leave it " +
+			"empty.",
 	}}}
 }
 
@@ -57,8 +58,7 @@ func (h *Handler) emailPage(w http.ResponseWriter, r *http.Request, v *visitor.V
 	return h.showForm(w, r, v, "email", "Change your email address", http.StatusOK, newEmailForm(""))
 }
 
-// askEmail mails a link to the new address. The answer does not reveal whether an account
-// has it.
+// askEmail emails a link to the new address. The answer does not reveal whether an account has it.
 func (h *Handler) askEmail(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -72,10 +72,26 @@ func (h *Handler) askEmail(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 	err := validEmail(email)
 	if err == nil {
 		if wait := h.Throttle.Mail(r, email); wait > 0 {
-			return h.showForm(w, r, v, "email", title, http.StatusTooManyRequests, f.WithProblem(tooManyEmails(w, wait)))
+			return h.showForm(
+				w,
+				r,
+				v,
+				"email",
+				title,
+				http.StatusTooManyRequests,
+				f.WithProblem(tooManyEmails(w, wait)),
+			)
 		}
 		if err = h.Accounts.AskEmail(r.Context(), v.User.ID, email); fault.Of(err) != nil {
-			return h.showForm(w, r, v, "email", title, http.StatusUnprocessableEntity, f.WithError("email", "This is your email address already."))
+			return h.showForm(
+				w,
+				r,
+				v,
+				"email",
+				title,
+				http.StatusUnprocessableEntity,
+				f.WithError("email", "This is your email address already."),
+			)
 		}
 	}
 	if f, ok := refused(f, err); ok {
@@ -88,34 +104,52 @@ func (h *Handler) askEmail(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 	return nil
 }
 
-// newEmailView is the page of the link to a new address. Email programs and scanners open
-// links by themselves, so only its button changes the address.
+// newEmailView is the page of the link to a new address. Email programs and scanners open links
+// automatically, so only its button changes the address.
 type newEmailView struct{ Token, Old, New string }
 
 func (h *Handler) confirmEmailPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
+	if h.signInFirst(w, r, v, r.URL.RequestURI()) {
+		return nil
+	}
 	token := r.URL.Query().Get("token")
 	email, err := h.Accounts.NewEmail(r.Context(), v.User.ID, token)
 	if err != nil {
 		return h.lostEmailLink(w, r, err)
 	}
-	return h.Site.Render(w, r, v, "email-confirm", ui.View{Title: "Confirm your new email address", NoIndex: true, Data: newEmailView{token, v.User.Email, email}})
+	return h.Site.Render(
+		w,
+		r,
+		v,
+		"email-confirm",
+		ui.View{Title: "Confirm your new email address", NoIndex: true, Data: newEmailView{token, v.User.Email, email}},
+	)
 }
 
 func (h *Handler) confirmEmail(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
+	if h.signInFirst(w, r, v, accountPath) {
+		return nil
+	}
 	u, err := h.Accounts.ConfirmEmail(r.Context(), v.Actor(), v.User.ID, r.PostFormValue("token"))
 	if err != nil {
 		return h.lostEmailLink(w, r, err)
 	}
-	h.setKnownCookie(w, u) // a known browser is one for an address
-	h.Site.Sessions.Flash(r.Context(), "Your email address is now "+u.Email+".")
-	ui.SeeOther(w, r, accountPath)
-	return nil
+	h.setKnownCookie(w, u) // a browser is known for one address
+	return h.staySignedIn(
+		w,
+		r,
+		v,
+		u,
+		v.Signed.At,
+		"Your email address is now "+u.Email+". Other browsers are signed out.",
+		"",
+	)
 }
 
-// lostEmailLink leads whoever has a link that does not work to where they get another.
+// lostEmailLink redirects visitors with an invalid link to the page where they can get another.
 func (h *Handler) lostEmailLink(w http.ResponseWriter, r *http.Request, err error) error {
 	switch {
 	case fault.Is(err, account.CodeLinkUsed):
@@ -123,7 +157,11 @@ func (h *Handler) lostEmailLink(w http.ResponseWriter, r *http.Request, err erro
 		ui.SeeOther(w, r, accountPath)
 		return nil
 	case fault.Is(err, account.CodeLinkExpired), fault.Is(err, account.CodeInvalidLink):
-		h.Site.Sessions.Flash(r.Context(), "This link does not work: it has expired, or another account asked for it. Your address is as it was; you can ask for a new link.")
+		h.Site.Sessions.Flash(
+			r.Context(),
+			"This link does not work: it has expired, or another account asked for it. Your address is as it was; "+
+				"you can ask for a new link.",
+		)
 		ui.SeeOther(w, r, accountPath)
 		return nil
 	}

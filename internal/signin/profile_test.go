@@ -23,7 +23,7 @@ func TestChangeName(t *testing.T) {
 	}
 }
 
-// newEmailLink is the path of the newest link to a new address.
+// newEmailLink returns the path of the newest link to a new address.
 func newEmailLink(h *pagetest.Service, to string) string {
 	h.Helper()
 	for _, m := range h.Emails(to) {
@@ -37,8 +37,8 @@ func newEmailLink(h *pagetest.Service, to string) string {
 	return ""
 }
 
-// TestChangeEmail: the new address counts when its link was used by the one who asked for
-// it, and the old one is told.
+// TestChangeEmail checks that the new address counts after the requesting user used its link, and
+// that the old one is notified.
 func TestChangeEmail(t *testing.T) {
 	const fresh = "ann.li@example.com"
 	h := pagetest.New(t)
@@ -53,7 +53,7 @@ func TestChangeEmail(t *testing.T) {
 	b.Follow(b.Press(page, "Send the link", "email", fresh)).Want(http.StatusOK, "Check your email")
 	link := newEmailLink(h, fresh)
 	signIn := strings.Replace(link, "/account/email/confirm", "/sign-in/link", 1)
-	h.NewBrowser().Get(signIn).Want(http.StatusNotFound, "This link is not valid") // it signs nobody in
+	h.NewBrowser().Get(signIn).Want(http.StatusNotFound, "This link is not valid") // it signs no one in
 	_, token, _ := strings.Cut(link, "token=")
 	h.NewBrowser().Post("/sign-in/link", "token", token).Want(http.StatusNotFound, "This link is not valid")
 	eve.Get(link).WantRedirect("/account")
@@ -79,8 +79,8 @@ func TestChangeEmail(t *testing.T) {
 	b.Press(asked, "Use the new address").WantRedirect("/account") // once
 }
 
-// TestChangeEmailToAnothers: nobody learns whether an address has an account; the one who
-// has it does.
+// TestChangeEmailToAnothers checks that the page does not reveal whether an address has an account;
+// the email to its owner does.
 func TestChangeEmailToAnothers(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)
@@ -99,7 +99,7 @@ func TestChangeEmailToAnothers(t *testing.T) {
 	if mail.Subject != "This email address has an account at Claviger already" || strings.Contains(mail.Text, "token") || strings.Contains(mail.Text, "ann") {
 		t.Errorf("mailed %q:\n%s", mail.Subject, mail.Text)
 	}
-	// Somebody takes the address before the link is used.
+	// Another user gets the address before the link is used.
 	link := newEmailLink(h, "new@example.com")
 	h.AddUser("new@example.com", "")
 	if s := b.Press(b.Get(link), "Use the new address"); s.Status != http.StatusConflict {

@@ -12,15 +12,14 @@ import (
 	"claviger/internal/partner"
 )
 
-// purpose is what a visitor signs in for.
+// purpose is the purpose of a sign-in.
 type purpose struct {
-	Text      string // a sentence; "": nothing in particular
-	LinkFirst bool   // whom it is about has no password: the mailed link is offered first
+	Text      string // a sentence; "": no special purpose
+	LinkFirst bool   // the user has no password: the emailed link is offered first
 }
 
-// purposeOf reads from the page that sign-in leads to what it is for. Who has the link of a
-// license learns the name of its application, and nothing about its owner but how they
-// sign in.
+// purposeOf derives the purpose from the page that sign-in leads to. The link of a license reveals
+// the name of its application, and about its owner only how they sign in.
 func (h *Handler) purposeOf(r *http.Request, next string, req oauth.Request) (purpose, error) {
 	path, query, _ := strings.Cut(next, "?")
 	words := strings.Split(strings.Trim(path, "/"), "/")
@@ -41,7 +40,7 @@ func (h *Handler) purposeOf(r *http.Request, next string, req oauth.Request) (pu
 	return purpose{}, nil
 }
 
-// productPurpose is that of a product, or of one of its plans.
+// productPurpose returns the purpose for a product, or one of its plans.
 func (h *Handler) productPurpose(r *http.Request, product, tier string) (purpose, error) {
 	id, err := strconv.ParseInt(product, 10, 64)
 	if err != nil {

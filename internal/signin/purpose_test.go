@@ -11,8 +11,8 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// TestSignInKeepsItsContext: the page says what one signs in for, offers the mailed link
-// first to the owner of a license who has no password, and leads back.
+// TestSignInKeepsItsContext checks that the page states the purpose, offers the emailed link first
+// to the owner of a license without a password, and leads back.
 func TestSignInKeepsItsContext(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)

@@ -1,7 +1,6 @@
-// Package signin serves the pages where people sign in and up, use mailed links,
-// reset their password, and manage their account. Buyers, members of partners and
-// operators all use them. It owns these pages and their texts; users, passwords and
-// links belong to package account.
+// Package signin serves the pages where people sign in and up, use emailed links, reset their
+// password, and manage their account. Buyers, members of partners and operators all use them. It
+// owns these pages and their texts; users, passwords and links belong to package account.
 package signin
 
 import (
@@ -24,17 +23,17 @@ import (
 // Handler serves the pages.
 type Handler struct {
 	Site     *visitor.Site // with pages made by NewPages
-	Accounts *account.Book
-	Partners *partner.Registry
-	Licenses *license.Registry
+	Accounts *account.Store
+	Partners *partner.Store
+	Licenses *license.Store
 	OAuth    *oauth.Server
 	Sealer   *secret.Sealer // seals the cookie of known browsers; nil: no browser is known
 	Now      func() time.Time
 
 	Mailbox string // the page that shows emails instead of sending them, in development; "" when they are sent
 
-	// Throttle limits how often a client may try to sign in, sign up or request an
-	// email, and how often anybody may try one account. Nil: no limits.
+	// Throttle limits how often a client may try to sign in, sign up or request an email, and how
+	// often anyone may try one account. Nil: no limits.
 	Throttle *ui.Throttle
 }
 
@@ -43,7 +42,7 @@ var files embed.FS
 
 var templates = sync.OnceValues(func() (*ui.Pages, error) { return ui.New(files, nil, "templates/*.html") })
 
-// NewPages returns the pages, for a marketplace of that name at that URL.
+// NewPages returns the pages, for a marketplace with this name and URL.
 func NewPages(brand, publicURL string) (*ui.Pages, error) {
 	p, err := templates()
 	if err != nil {
@@ -52,8 +51,8 @@ func NewPages(brand, publicURL string) (*ui.Pages, error) {
 	return p.For(brand, publicURL), nil
 }
 
-// Routes returns the table of the pages. A path that only takes a form redirects
-// people who open it to the page that the form is on.
+// Routes returns the table of the pages. A GET of a path that only accepts a form redirects to the
+// page with the form.
 func (h *Handler) Routes() []wire.Route {
 	open := func(method, path string, serve visitor.Handler) wire.Route {
 		return h.Site.Route(method, path, visitor.Anyone, serve)
@@ -95,7 +94,7 @@ func (h *Handler) Routes() []wire.Route {
 	}, h.factorRoutes(open, own)...)
 }
 
-// factorRoutes are the pages of second factors and sessions.
+// factorRoutes returns the pages of second factors and sessions.
 func (h *Handler) factorRoutes(open, own func(method, path string, serve visitor.Handler) wire.Route) []wire.Route {
 	form := func(kind func(string, string, visitor.Handler) wire.Route, path, page string, serve visitor.Handler) []wire.Route {
 		return []wire.Route{kind(http.MethodGet, path, redirectTo(page)), kind(http.MethodPost, path, serve)}
@@ -128,7 +127,7 @@ func (h *Handler) factorRoutes(open, own func(method, path string, serve visitor
 // PasswordPath is the page where people change their password.
 const PasswordPath = accountPath + "/password"
 
-// The pages that others lead to.
+// Pages that others lead to.
 const (
 	accountPath  = "/account"
 	deletePath   = "/account/delete"
@@ -144,7 +143,7 @@ const (
 	deletedPath   = "/goodbye"
 )
 
-// times stores in which zone the visitor reads times.
+// times stores the time zone of the visitor.
 func (h *Handler) times(w http.ResponseWriter, r *http.Request, _ *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -158,7 +157,7 @@ func (h *Handler) times(w http.ResponseWriter, r *http.Request, _ *visitor.Visit
 	return nil
 }
 
-// redirectTo sends whoever comes to another page.
+// redirectTo returns a handler that redirects to another page.
 func redirectTo(path string) visitor.Handler {
 	return func(w http.ResponseWriter, r *http.Request, _ *visitor.Visitor) error {
 		ui.SeeOther(w, r, path)

@@ -11,7 +11,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// securityView is the page about how the visitor signs in and where they are signed in.
+// securityView is the page about the visitor's ways to sign in and their sessions.
 type securityView struct {
 	account.Factors
 	Required    bool // the visitor must have a second factor and has none
@@ -19,7 +19,7 @@ type securityView struct {
 	PasskeyAt   string
 	Sessions    []account.SignedSession
 	Current     string // the id of this session
-	Next        string // where the visitor wanted to go
+	Next        string // the page that the visitor came from
 	PasskeyName string
 }
 
@@ -27,16 +27,24 @@ func (h *Handler) security(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 	return h.showSecurity(w, r, v, http.StatusOK, "")
 }
 
-func (h *Handler) showSecurity(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, status int, problem string) error {
+func (h *Handler) showSecurity(
+	w http.ResponseWriter,
+	r *http.Request,
+	v *visitor.Visitor,
+	status int,
+	problem string,
+) error {
 	has, err := h.Accounts.Factors(r.Context(), v.User.ID)
 	if err != nil {
 		return err
 	}
 	view := securityView{
-		Factors: has, Required: h.Accounts.Require.Of(v.User) && !v.User.SecondFactor, Current: v.Session, Next: next(r),
+		Factors: has, Required: h.Accounts.Require.Of(v.User) && !v.User.SecondFactor, Current: v.Session,
+		Next:    next(r),
 		Passkey: h.passkeysHere(r), PasskeyName: "Passkey of " + visitor.Browser(r.UserAgent()),
 	}
-	if _, origin := h.Accounts.PasskeyOrigin(); !view.Passkey {
+	_, origin := h.Accounts.PasskeyOrigin()
+	if !view.Passkey {
 		view.PasskeyAt = origin
 	}
 	if view.Sessions, err = h.Accounts.SessionsOf(r.Context(), v.User); err != nil {
@@ -50,8 +58,8 @@ type codesView struct {
 	ui.Form
 	account.Enrolment
 	QR      template.HTML
-	Groups  []string // of the secret, as people read it
-	Replace bool     // the visitor has codes already
+	Groups  []string // of the secret, for reading
+	Replace bool     // the visitor already has codes
 }
 
 func (h *Handler) codesPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
@@ -61,13 +69,21 @@ func (h *Handler) codesPage(w http.ResponseWriter, r *http.Request, v *visitor.V
 	return h.showCodes(w, r, v, http.StatusOK, h.Accounts.EnrolTOTP(v.User), nil)
 }
 
-func (h *Handler) showCodes(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, status int, e account.Enrolment, refusal error) error {
+func (h *Handler) showCodes(
+	w http.ResponseWriter,
+	r *http.Request,
+	v *visitor.Visitor,
+	status int,
+	e account.Enrolment,
+	refusal error,
+) error {
 	has, err := h.Accounts.Factors(r.Context(), v.User.ID)
 	if err != nil {
 		return err
 	}
 	view := codesView{Enrolment: e, Replace: has.TOTP, Form: ui.Form{Next: next(r), Fields: []ui.Field{{
-		Name: "code", Label: "Code from the app", Autocomplete: "one-time-code", Required: true, Hint: "Six digits. They change every 30 seconds.",
+		Name: "code", Label: "Code from the app", Autocomplete: "one-time-code", Required: true,
+		Hint: "Six digits. They change every 30 seconds.",
 	}}}}
 	view.Refuse(refusal)
 	if view.QR, err = ui.QR(e.URI, "QR code with the secret"); err != nil {
@@ -76,7 +92,13 @@ func (h *Handler) showCodes(w http.ResponseWriter, r *http.Request, v *visitor.V
 	for s := e.Secret; s != ""; s = s[min(4, len(s)):] {
 		view.Groups = append(view.Groups, s[:min(4, len(s))])
 	}
-	return h.Site.Render(w, r, v, "codes", ui.View{Title: "Add one-time codes", Status: status, NoIndex: true, Data: view})
+	return h.Site.Render(
+		w,
+		r,
+		v,
+		"codes",
+		ui.View{Title: "Add one-time codes", Status: status, NoIndex: true, Data: view},
+	)
 }
 
 // addCodes stores the secret of the page once a code proves that an app has it.
@@ -87,7 +109,13 @@ func (h *Handler) addCodes(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 	if h.confirmFirst(w, r, v, codesPath) {
 		return nil
 	}
-	u, codes, err := h.Accounts.AddTOTP(r.Context(), v.Actor(), v.User.ID, r.PostFormValue("enrolment"), ui.FormText(r, "code"))
+	u, codes, err := h.Accounts.AddTOTP(
+		r.Context(),
+		v.Actor(),
+		v.User.ID,
+		r.PostFormValue("enrolment"),
+		ui.FormText(r, "code"),
+	)
 	if f := fault.Of(err); f != nil {
 		e, over := h.Accounts.OpenEnrolment(v.User, r.PostFormValue("enrolment"))
 		if over != nil {
@@ -101,23 +129,37 @@ func (h *Handler) addCodes(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 	return h.factorAdded(w, r, v, u, codes, "One-time codes are on. Other browsers are signed out.")
 }
 
-// recoveryView shows recovery codes, this once.
+// recoveryView shows recovery codes, once.
 type recoveryView struct {
 	Codes []string
 	Next  string
 }
 
-// factorAdded goes on after a second factor was added: with the recovery codes if it was
-// the first one. They are in the answer to the form and nowhere else.
-func (h *Handler) factorAdded(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, u account.User, codes []string, done string) error {
+// factorAdded continues after a second factor was added: with the recovery codes if it was the
+// first one. They are only in the answer to the form.
+func (h *Handler) factorAdded(
+	w http.ResponseWriter,
+	r *http.Request,
+	v *visitor.Visitor,
+	u account.User,
+	codes []string,
+	done string,
+) error {
 	if len(codes) == 0 {
-		return h.staySignedIn(w, r, u, v.Signed.At, done, visitor.SecurityPath)
+		return h.staySignedIn(w, r, v, u, v.Signed.At, done, visitor.SecurityPath)
 	}
 	return h.showRecovery(w, r, v, u, codes, done)
 }
 
-func (h *Handler) showRecovery(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, u account.User, codes []string, done string) error {
-	if err := h.Site.StaySignedIn(r, u, v.Signed.At); err != nil {
+func (h *Handler) showRecovery(
+	w http.ResponseWriter,
+	r *http.Request,
+	v *visitor.Visitor,
+	u account.User,
+	codes []string,
+	done string,
+) error {
+	if err := h.Site.StaySignedIn(r, v, u, v.Signed.At); err != nil {
 		return err
 	}
 	v.User = u
@@ -130,7 +172,7 @@ func (h *Handler) showRecovery(w http.ResponseWriter, r *http.Request, v *visito
 	})
 }
 
-// removeView asks whether to do what cannot be undone.
+// removeView asks for confirmation of something that cannot be undone.
 type removeView struct {
 	Title, Text, Button, Action string
 }
@@ -145,22 +187,29 @@ func (h *Handler) removePage(w http.ResponseWriter, r *http.Request, v *visitor.
 		return err
 	}
 	view := removeView{Title: "Remove one-time codes", Button: "Remove one-time codes", Action: codesPath + "/remove"}
-	with, last := "them", "They are"
+	with := "them"
+	last := "They are"
 	if r.URL.Path != view.Action {
 		view = removeView{Action: r.URL.Path, Button: "Remove the passkey"}
-		with, last = "it", "It is"
+		with = "it"
+		last = "It is"
 		for _, k := range has.Passkeys {
 			if k.ID == passkeyID(r) {
 				view.Title = "Remove “" + k.Name + "”"
 			}
 		}
 		if view.Title == "" {
-			return fault.New(fault.Missing, account.CodeUnknownPasskey, "There is no such passkey; it may have been removed meanwhile.")
+			return fault.New(
+				fault.Missing,
+				account.CodeUnknownPasskey,
+				"There is no such passkey; it may have been removed meanwhile.",
+			)
 		}
 	}
 	view.Text = "You will no longer be able to sign in with " + with + ". Other browsers are signed out."
 	if (has.TOTP && len(has.Passkeys) == 0) || (!has.TOTP && len(has.Passkeys) == 1) {
-		view.Text += " " + last + " your last second factor: your recovery codes go with " + with + ", and your password or a mailed link alone will sign you in."
+		view.Text += " " + last + " your last second factor: your recovery codes go with " + with +
+			", and your password or a mailed link alone will sign you in."
 	}
 	return h.Site.Render(w, r, v, "remove-factor", ui.View{Title: view.Title, NoIndex: true, Data: view})
 }
@@ -177,7 +226,13 @@ func (h *Handler) removePasskey(w http.ResponseWriter, r *http.Request, v *visit
 	})
 }
 
-func (h *Handler) remove(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, done string, act func() (account.User, error)) error {
+func (h *Handler) remove(
+	w http.ResponseWriter,
+	r *http.Request,
+	v *visitor.Visitor,
+	done string,
+	act func() (account.User, error),
+) error {
 	if h.confirmFirst(w, r, v, r.URL.Path) {
 		return nil
 	}
@@ -188,7 +243,7 @@ func (h *Handler) remove(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	if err != nil {
 		return err
 	}
-	return h.staySignedIn(w, r, u, v.Signed.At, done, visitor.SecurityPath)
+	return h.staySignedIn(w, r, v, u, v.Signed.At, done, visitor.SecurityPath)
 }
 
 func (h *Handler) recoveryPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {

@@ -11,8 +11,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// signInPage shows the form. A visitor who is signed in is redirected at once, unless
-// they have to sign in again.
+// signInPage shows the form. A signed-in visitor is redirected immediately, unless they have to
+// sign in again.
 func (h *Handler) signInPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if v.SignedIn() && r.FormValue("again") == "" {
 		return h.redirectToNext(w, r, v.User, next(r))
@@ -27,7 +27,7 @@ type signInView struct {
 	Passkeys bool // they can be used at this address
 }
 
-// signInForm is the form with an address in it.
+// signInForm returns the form with an address in it.
 func signInForm(r *http.Request, email string) ui.Form {
 	return ui.Form{Next: next(r), Fields: []ui.Field{
 		emailField(email),
@@ -44,7 +44,13 @@ func (h *Handler) showSignIn(w http.ResponseWriter, r *http.Request, v *visitor.
 	if err != nil {
 		return err
 	}
-	view := ui.View{Title: "Sign in", Status: status, NoIndex: true, FormTo: req.FormTo(), Data: signInView{Form: f, purpose: of, Passkeys: h.passkeysHere(r)}}
+	if of.Text == "" && v.SignedIn() {
+		of.Text = "Sign in again to continue."
+	}
+	view := ui.View{
+		Title: "Sign in", Status: status, NoIndex: true, FormTo: req.FormTo(),
+		Data: signInView{Form: f, purpose: of, Passkeys: h.passkeysHere(r)},
+	}
 	if !h.OAuth.Expects(req, v.User.ID) {
 		view.Notice = "Sign in with the account that is connected to " + req.Partner.Name + "."
 	}
@@ -57,7 +63,8 @@ func (h *Handler) signIn(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
-	email, password := ui.FormText(r, "email"), r.PostFormValue("password")
+	email := ui.FormText(r, "email")
+	password := r.PostFormValue("password")
 	f := signInForm(r, email)
 	switch {
 	case email == "":
@@ -71,7 +78,10 @@ func (h *Handler) signIn(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 		return h.showSignIn(w, r, v, http.StatusTooManyRequests, f.WithProblem("Too many attempts to sign in. Wait "+
 			ui.RetryAfter(w.Header(), wait)+", or request a sign-in link."))
 	}
-	u, err := h.Accounts.SignIn(r.Context(), email, password, account.Client{Known: browser != "", From: wire.Address(r), Address: wire.Client(r)})
+	u, err := h.Accounts.SignIn(
+		r.Context(), email, password,
+		account.Client{Known: browser != "", From: wire.Address(r), Address: wire.Client(r)},
+	)
 	if text := refusedSignIn(w, err); text != "" {
 		wire.RequestLogOf(r.Context()).Err = err
 		return h.showSignIn(w, r, v, wire.Status(fault.Of(err).Kind), f.WithProblem(text))
@@ -82,8 +92,8 @@ func (h *Handler) signIn(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	return h.firstStepDone(w, r, account.Entry{User: u, Purpose: account.ForSignIn, Next: f.Next})
 }
 
-// refusedSignIn is the text for a sign-in that failed, "" if err is something else. It is
-// the same whether or not an account has the address.
+// refusedSignIn returns the text for a failed sign-in, "" for other errors. It is the same for
+// known and unknown addresses.
 func refusedSignIn(w http.ResponseWriter, err error) string {
 	switch f := fault.Of(err); {
 	case f == nil:
@@ -94,13 +104,14 @@ func refusedSignIn(w http.ResponseWriter, err error) string {
 		ui.RetryAfter(w.Header(), f.After)
 		return "A wrong password was entered too often for this address. Request a sign-in link: it works immediately."
 	case f.Code == account.CodeSignInBusy:
-		return "Too many people are signing in right now. Try again in " + ui.RetryAfter(w.Header(), f.After) + ", or request a sign-in link."
+		return "Too many people are signing in right now. Try again in " + ui.RetryAfter(w.Header(), f.After) +
+			", or request a sign-in link."
 	}
 	return ""
 }
 
-// sendLink mails a sign-in link to the address if an account has it. The answer does not
-// reveal whether one has.
+// sendLink emails a sign-in link to the address if an account has it. The answer does not reveal
+// whether one has.
 func (h *Handler) sendLink(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -124,14 +135,14 @@ func (h *Handler) sendLink(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 	return nil
 }
 
-// tooManyEmails is the text for a person who requested too many emails.
+// tooManyEmails returns the text for too many requested emails.
 func tooManyEmails(w http.ResponseWriter, wait time.Duration) string {
 	return "You requested several emails just now. Use the newest one; if none arrived, wait " +
 		ui.RetryAfter(w.Header(), wait) + " and try again."
 }
 
-// signOut ends the session of this browser. A form that names a next page is sent by a
-// person who wants to sign in with another account.
+// signOut ends the session of this browser. A form with a next page is for signing in with another
+// account.
 func (h *Handler) signOut(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
@@ -143,7 +154,7 @@ func (h *Handler) signOut(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 		ui.SeeOther(w, r, visitor.SignIn(next))
 		return nil
 	}
-	if v.SignedIn() { // or anybody could fill the table of sessions
+	if v.SignedIn() { // otherwise anyone could fill the table of sessions
 		h.Site.Sessions.Flash(r.Context(), "You are signed out.")
 	}
 	ui.SeeOther(w, r, "/")

@@ -50,7 +50,7 @@ func TestMistakesShowTheFormAgain(t *testing.T) {
 		name, page, button, title string
 		typed                     []string
 		status                    int
-		field, says               string // the field at fault, "" for none in particular
+		field, says               string // the invalid field, "" for none in particular
 	}{
 		{"no address", "/sign-in", "Sign in", "Sign in", []string{"password", "some password"}, 422, "email", "Enter your email address."},
 		{"no password", "/sign-in", "Sign in", "Sign in", []string{"email", pagetest.Ann}, 422, "password", "Enter your password, or request a sign-in link."},
@@ -89,8 +89,7 @@ func TestMistakesShowTheFormAgain(t *testing.T) {
 	}
 }
 
-// strangers are who cannot sign in with a password, each for a reason that nobody
-// is to learn.
+// strangers cannot sign in with a password, each for a reason that must not be revealed.
 var strangers = []string{"nobody@example.com", "without@example.com", "wrongpw@example.com", "not an address"}
 
 func strange(t *testing.T) *pagetest.Service {
@@ -101,7 +100,7 @@ func strange(t *testing.T) *pagetest.Service {
 	return h
 }
 
-// blank is an answer without what was typed.
+// blank returns an answer without the typed address.
 func blank(s *pagetest.Page, email string) string {
 	return fmt.Sprintf("%d Retry-After:%s Location:%s\n%s", s.Status, s.Header.Get("Retry-After"), s.Header.Get("Location"), strings.ReplaceAll(s.Body, email, "ADDRESS"))
 }
@@ -112,7 +111,7 @@ func TestSameAnswerWhateverIsWrong(t *testing.T) {
 	for i, email := range strangers {
 		b := h.NewBrowser()
 		var answers []string
-		for range 11 { // the last is one too many
+		for range 11 { // the last is over the limit
 			answers = append(answers, blank(b.Post("/sign-in", "email", email, "password", "not the password"), email))
 		}
 		if i == 0 {
@@ -135,7 +134,7 @@ func TestSameAnswerToWhoAsksForMail(t *testing.T) {
 			for i, email := range strangers[:3] {
 				b := h.NewBrowser()
 				var answers []string
-				for range 6 { // the last is one too many
+				for range 6 { // the last is over the limit
 					s := b.Post(path, "email", email, "password", "another password", "next", "/account")
 					answers = append(answers, blank(s, email)+blank(b.Follow(s), email))
 				}
@@ -157,8 +156,8 @@ func TestSameAnswerToWhoAsksForMail(t *testing.T) {
 	}
 }
 
-// TestThrottledAccountCanUseALink: whoever tries a password until the account is
-// closed for a while has not closed it for its owner.
+// TestThrottledAccountCanUseALink checks that locking an account by trying passwords does not lock
+// out its owner.
 func TestThrottledAccountCanUseALink(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)
@@ -196,13 +195,13 @@ func TestThrottledClient(t *testing.T) {
 	b.Post("/reset", "email", pagetest.Ann).Want(http.StatusTooManyRequests, "Reset your password")
 	other := h.NewBrowser()
 	other.Follow(other.Post("/reset", "email", pagetest.Ann)).Want(http.StatusOK, "Check your email")
-	if n := len(h.Emails(pagetest.Ann)); n != 2 { // the other one tells of the sign-in
+	if n := len(h.Emails(pagetest.Ann)); n != 2 { // the other one is about the sign-in
 		t.Errorf("%d mails were sent, want two", n)
 	}
 }
 
-// TestSessionIsRenewed: a session that somebody else may have planted is not the
-// one that is signed in.
+// TestSessionIsRenewed checks that a sign-in replaces the session, which an attacker may have
+// planted.
 func TestSessionIsRenewed(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)
@@ -239,7 +238,7 @@ func TestSignOutEndsTheSession(t *testing.T) {
 	thief.WantSignedIn("")
 }
 
-// elsewhere are addresses that lead away from here, or may in some browser.
+// elsewhere has addresses that lead to another site, at least in some browsers.
 var elsewhere = []string{
 	"https://evil.example/", "//evil.example/", "///evil.example", `/\evil.example`, `\\evil.example`, `/./\evil.example`, `/..//\evil.example`,
 	`/x/../\evil.example`, "javascript:alert(1)", "evil.example", "http:evil.example", "/\t/evil.example", "/\n/evil.example", " //evil.example",
@@ -260,7 +259,7 @@ func TestOpenRedirects(t *testing.T) {
 				}
 			}
 			s := b.Post("/sign-in", "email", pagetest.Ann, "password", pagetest.Password, "next", next)
-			if s.Status == http.StatusBadRequest { // what no browser sends may be refused as a whole
+			if s.Status == http.StatusBadRequest { // requests that no browser sends may be refused completely
 				b.SignIn(pagetest.Ann, pagetest.Password)
 			} else {
 				s.WantRedirect("/licenses")
@@ -342,15 +341,15 @@ func TestNobodyGetsACookieForLooking(t *testing.T) {
 	}
 }
 
-// TestFormsOfOtherSites: no form can be sent from another site, but
-// for the one that OpenID wants to be open, which does nothing by itself.
+// TestFormsOfOtherSites checks that no form can be sent from another site. The exception is the one
+// that OpenID requires to be open, which has no effect on its own.
 func TestFormsOfOtherSites(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)
 	b := h.NewBrowser().SignIn(pagetest.Ann, pagetest.Password)
 	before := len(h.Emails(pagetest.Ann))
 	for _, route := range h.Routes() {
-		// Stripe signs what it posts.
+		// Stripe signs its posts.
 		if route.Method != http.MethodPost || route.Path == "/openid/authorize" || route.Path == "/stripe/webhook" {
 			continue
 		}

@@ -13,8 +13,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// signUpSecret is the session's record of a sign-up: a secret that identifies this browser
-// when the mailed link is used.
+// signUpSecret is the session's record of a sign-up: a secret that identifies this browser when the
+// emailed link is used.
 const signUpSecret = "browser"
 
 func (h *Handler) signUpPage(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
@@ -37,13 +37,14 @@ func (h *Handler) showSignUp(w http.ResponseWriter, r *http.Request, v *visitor.
 	return h.showForm(w, r, v, "sign-up", "Create an account", status, f)
 }
 
-// signUp mails a link that creates the account. The answer does not reveal whether the
-// address has an account; the email does.
+// signUp emails a link that creates the account. The answer does not reveal whether the address has
+// an account; the email does.
 func (h *Handler) signUp(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err
 	}
-	email, name := ui.FormText(r, "email"), ui.FormText(r, "name")
+	email := ui.FormText(r, "email")
+	name := ui.FormText(r, "name")
 	f := signUpForm(r, email, name)
 	if v.SignedIn() {
 		return h.redirectToNext(w, r, v.User, f.Next)
@@ -54,14 +55,23 @@ func (h *Handler) signUp(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 		if wait := h.Throttle.Mail(r, email); wait > 0 {
 			return h.showSignUp(w, r, v, http.StatusTooManyRequests, f.WithProblem(tooManyEmails(w, wait)))
 		}
-		browser, err = h.Accounts.SignUp(r.Context(), account.Person{Email: email, Name: name}, r.PostFormValue("password"), f.Next, account.Client{From: wire.Address(r)})
+		browser, err = h.Accounts.SignUp(
+			r.Context(), account.Person{Email: email, Name: name}, r.PostFormValue("password"), f.Next,
+			account.Client{From: wire.Address(r)},
+		)
 	}
 	if f, ok := refused(f, err); ok {
 		return h.showSignUp(w, r, v, http.StatusUnprocessableEntity, f)
 	}
 	if busy := fault.Of(err); busy != nil && busy.Code == account.CodeSignInBusy {
 		wire.RequestLogOf(r.Context()).Err = err
-		return h.showSignUp(w, r, v, wire.Status(busy.Kind), f.WithProblem("Too many people are signing in or up right now. Try again in "+ui.RetryAfter(w.Header(), busy.After)+"."))
+		return h.showSignUp(
+			w, r, v, wire.Status(busy.Kind),
+			f.WithProblem(
+				"Too many people are signing in or up right now. Try again in "+ui.RetryAfter(w.Header(), busy.After)+
+					".",
+			),
+		)
 	}
 	if err != nil {
 		return err
@@ -77,26 +87,24 @@ func validEmail(email string) error {
 	return err
 }
 
-// The paths of forms that mail a link.
+// Paths of forms that email a link.
 const (
 	signUpPath   = "/sign-up"
 	resetPath    = "/reset"
 	sendLinkPath = "/sign-in/send"
 )
 
-// emailSent is the page after an email was requested. It is the same whether or not one
-// was sent.
+// emailSent is the page after a request for an email. It is the same whether or not one was sent.
 type emailSent struct {
 	Email    string
 	Next     string
 	SignUp   bool
 	NewEmail bool   // the visitor wants another address
-	Again    string // where its form requests another; "" if it has none
-	Mailbox  string // where emails are shown instead of sent; "" if they are sent
+	Again    string // path of its form for another email; "" if it has none
+	Mailbox  string // page that shows emails instead of sending them; "" if they are sent
 }
 
-// redirectToCheckMail redirects a person who requested an email to the page that says what
-// to do next.
+// redirectToCheckMail redirects to the page with the next steps after a request for an email.
 func (h *Handler) redirectToCheckMail(w http.ResponseWriter, r *http.Request, form, email, next string) {
 	h.Site.Pages.SetNote(w, checkMailPath, form+" "+email)
 	to := checkMailPath
@@ -106,7 +114,7 @@ func (h *Handler) redirectToCheckMail(w http.ResponseWriter, r *http.Request, fo
 	ui.SeeOther(w, r, to)
 }
 
-// checkMail is that page. Visitors who requested nothing are redirected.
+// checkMail is that page. Visitors without a request are redirected.
 func (h *Handler) checkMail(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	form, email, _ := strings.Cut(ui.Note(r), " ")
 	m := emailSent{Email: email, Next: next(r), Mailbox: h.Mailbox}
@@ -136,7 +144,7 @@ func (h *Handler) showReset(w http.ResponseWriter, r *http.Request, v *visitor.V
 	return h.showForm(w, r, v, "reset", "Reset your password", status, f)
 }
 
-// reset mails a link for choosing a new password if an account has the address.
+// reset emails a link for choosing a new password if an account has the address.
 func (h *Handler) reset(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	if err := ui.ReadForm(r); err != nil {
 		return err

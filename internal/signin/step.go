@@ -13,8 +13,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// firstStepRecord is the session's record of a sign-in that waits for its second step. It
-// signs nobody in: what says who is signed in is written when both steps are done.
+// firstStepRecord is the session's record of a sign-in that waits for its second step. It signs no
+// one in: the session gets its user only after both steps.
 const (
 	firstStepRecord = "first-step"
 	firstStepLife   = 10 * time.Minute
@@ -29,9 +29,8 @@ type firstStep struct {
 	NeedsPassword bool
 }
 
-// firstStepDone goes on after a password or a link was right. Whoever has a second factor
-// is asked for it, everybody else is signed in. In both cases the session gets a new
-// token.
+// firstStepDone continues after a correct password or link. It asks users with a second factor for
+// it, and signs others in. In both cases the session gets a new token.
 func (h *Handler) firstStepDone(w http.ResponseWriter, r *http.Request, e account.Entry) error {
 	if !e.User.SecondFactor {
 		return h.signedIn(w, r, e)
@@ -51,7 +50,7 @@ func (h *Handler) firstStepDone(w http.ResponseWriter, r *http.Request, e accoun
 	return nil
 }
 
-// signedIn signs a user in who has completed all steps.
+// signedIn signs a user in after all steps.
 func (h *Handler) signedIn(w http.ResponseWriter, r *http.Request, e account.Entry) error {
 	if err := h.signUserIn(w, r, e); err != nil {
 		return err
@@ -77,27 +76,31 @@ func (h *Handler) waiting(r *http.Request) (firstStep, bool) {
 	return f, h.Now().Sub(f.At) < firstStepLife
 }
 
-// stepView is the page of the second step, and the one that asks again who is there.
+// stepView is the page of the second step, and of a new proof of identity.
 type stepView struct {
 	ui.Form
-	Masked   string // whose sign-in waits
-	Codes    bool   // the person has one-time codes; else the field is for a recovery code
-	Password bool   // the person confirms by password
-	Link     bool   // the person confirms by signing in with a link
+	Masked   string // address of the user
+	Codes    bool   // the user has one-time codes; else the field is for a recovery code
+	Password bool   // confirm by password
+	Link     bool   // confirm by signing in with a link
 	Passkeys bool   // they can be used here
-	Action   string // where the forms go
+	Action   string // path of the forms
 }
 
 func codeField(codes bool) ui.Field {
-	f := ui.Field{Name: "code", Label: "Recovery code", Autocomplete: "off", Required: true, Autofocus: true, Hint: "One of those that you stored when you added your passkey."}
+	f := ui.Field{
+		Name: "code", Label: "Recovery code", Autocomplete: "off", Required: true, Autofocus: true,
+		Hint: "One of those that you stored when you added your passkey.",
+	}
 	if codes {
-		f.Label, f.Autocomplete = "Code", "one-time-code"
+		f.Label = "Code"
+		f.Autocomplete = "one-time-code"
 		f.Hint = "The six digits from your authenticator app, or one of your recovery codes."
 	}
 	return f
 }
 
-// stepView returns the page of a sign-in that waits.
+// stepView returns the page of a waiting sign-in.
 func (h *Handler) stepView(r *http.Request, f firstStep) (stepView, error) {
 	u, err := h.Accounts.Get(r.Context(), f.UserID)
 	if err != nil {
@@ -108,8 +111,9 @@ func (h *Handler) stepView(r *http.Request, f firstStep) (stepView, error) {
 		return stepView{}, err
 	}
 	return stepView{
-		Masked: masked(u.Email), Codes: has.TOTP, Passkeys: len(has.Passkeys) > 0 && h.passkeysHere(r), Action: secondStepPath,
-		Form: ui.Form{Next: f.Next, Fields: []ui.Field{codeField(has.TOTP)}},
+		Masked: masked(u.Email), Codes: has.TOTP, Passkeys: len(has.Passkeys) > 0 && h.passkeysHere(r),
+		Action: secondStepPath,
+		Form:   ui.Form{Next: f.Next, Fields: []ui.Field{codeField(has.TOTP)}},
 	}, nil
 }
 
@@ -126,12 +130,17 @@ func (h *Handler) secondStepPage(w http.ResponseWriter, r *http.Request, v *visi
 	return h.showStep(w, r, v, http.StatusOK, view)
 }
 
-func (h *Handler) showStep(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, status int, view stepView) error {
+func (h *Handler) showStep(
+	w http.ResponseWriter, r *http.Request, v *visitor.Visitor, status int, view stepView,
+) error {
 	req, err := h.OAuth.RequestAt(r.Context(), view.Next)
 	if err != nil {
 		return err
 	}
-	return h.Site.Render(w, r, v, "second-step", ui.View{Title: "Second step", Status: status, NoIndex: true, FormTo: req.FormTo(), Data: view})
+	return h.Site.Render(
+		w, r, v, "second-step",
+		ui.View{Title: "Second step", Status: status, NoIndex: true, FormTo: req.FormTo(), Data: view},
+	)
 }
 
 // secondStep completes a sign-in by a code.
@@ -155,8 +164,10 @@ func (h *Handler) passkeyStep(w http.ResponseWriter, r *http.Request, v *visitor
 	})
 }
 
-// completeStep signs in whose sign-in waits in this browser, if prove says that it is them.
-func (h *Handler) completeStep(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, prove func(firstStep) (account.User, error)) error {
+// completeStep completes the waiting sign-in of this browser, if prove accepts it.
+func (h *Handler) completeStep(
+	w http.ResponseWriter, r *http.Request, v *visitor.Visitor, prove func(firstStep) (account.User, error),
+) error {
 	f, ok := h.waiting(r)
 	if !ok {
 		h.Site.Sessions.Pop(r.Context(), firstStepRecord)
@@ -190,8 +201,7 @@ func (h *Handler) completeStep(w http.ResponseWriter, r *http.Request, v *visito
 	return h.signedIn(w, r, account.Entry{User: u, Purpose: f.Purpose, Next: f.Next, NeedsPassword: f.NeedsPassword})
 }
 
-// refusedProof is the text for a code or a passkey that was refused, "" if err is
-// something else.
+// refusedProof returns the text for a refused code or passkey, "" for other errors.
 func refusedProof(w http.ResponseWriter, err error) string {
 	switch f := fault.Of(err); {
 	case f == nil:
@@ -207,7 +217,7 @@ func refusedProof(w http.ResponseWriter, err error) string {
 	return ""
 }
 
-// client is who signs in, as the account sees them.
+// client returns the client of the request, as a known one.
 func client(r *http.Request) account.Client {
 	return account.Client{Known: true, From: wire.Address(r), Address: wire.Client(r)}
 }

@@ -18,8 +18,8 @@ import (
 
 var recoveryCode = regexp.MustCompile(`<code>([a-z2-7]{4}(?:-[a-z2-7]{4}){3})</code>`)
 
-// enrol switches one-time codes on in a browser that is signed in, and returns the secret
-// and the recovery codes.
+// enrol turns on one-time codes in a signed-in browser, and returns the secret and the recovery
+// codes.
 func enrol(t *testing.T, h *pagetest.Service, b *pagetest.Browser) (secret string, recovery []string) {
 	t.Helper()
 	page := b.Get("/account/security/codes").Want(http.StatusOK, "Add one-time codes")
@@ -40,8 +40,8 @@ func enrol(t *testing.T, h *pagetest.Service, b *pagetest.Browser) (secret strin
 	return secret, recovery
 }
 
-// halfway is a service with Ann, who has one-time codes, and a browser that has given her
-// password and nothing else.
+// halfway returns a service with Ann and one-time codes, and a browser after the first step, with
+// her password.
 func halfway(t *testing.T, next string) (h *pagetest.Service, b *pagetest.Browser, secret string, recovery []string) {
 	t.Helper()
 	h = pagetest.New(t)
@@ -52,7 +52,7 @@ func halfway(t *testing.T, next string) (h *pagetest.Service, b *pagetest.Browse
 	return h, b, secret, recovery
 }
 
-// TestRemovingCodesIsExplained: the page that asks says what will be gone.
+// TestRemovingCodesIsExplained checks that the page states the consequences.
 func TestRemovingCodesIsExplained(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)
@@ -90,8 +90,7 @@ func TestSecondStep(t *testing.T) {
 	other.Get("/sign-in/second").WantRedirect("/sign-in")
 }
 
-// TestHalfSignedIn: the first step opens nothing, whatever path is asked for, and nothing
-// can be changed with it.
+// TestHalfSignedIn checks that the first step alone gives access to no path and allows no changes.
 func TestHalfSignedIn(t *testing.T) {
 	h, b, _, _ := halfway(t, "%2Faccount")
 	for _, rt := range h.Routes() {
@@ -125,7 +124,7 @@ func TestSecondStepExpires(t *testing.T) {
 	b.WantSignedIn("")
 }
 
-// TestSecondStepAfterAChange: a new password ends sign-ins that are half done.
+// TestSecondStepAfterAChange checks that a new password ends half-finished sign-ins.
 func TestSecondStepAfterAChange(t *testing.T) {
 	h, b, secret, _ := halfway(t, "")
 	if _, err := h.SignIn.Accounts.SignOutEverywhere(t.Context(), audit.System("test"), 1); err != nil {
@@ -135,8 +134,8 @@ func TestSecondStepAfterAChange(t *testing.T) {
 	b.WantSignedIn("")
 }
 
-// TestLinksAskForTheSecondStep: neither a mailed link, nor the operator's, nor a reset
-// stands in for the second factor.
+// TestLinksAskForTheSecondStep checks that no link, whether emailed, the operator's or for a reset,
+// replaces the second factor.
 func TestLinksAskForTheSecondStep(t *testing.T) {
 	h, _, secret, _ := halfway(t, "")
 	operators, _, err := h.SignIn.Accounts.Link(t.Context(), pagetest.Tester, 1, "/account")
@@ -163,8 +162,8 @@ func TestLinksAskForTheSecondStep(t *testing.T) {
 	}
 }
 
-// TestSessionWithoutFactor: a session that was begun without the second factor is over
-// once the account has one, whatever its epoch says.
+// TestSessionWithoutFactor checks that a session begun without the second factor is over once the
+// account has one, with any epoch.
 func TestSessionWithoutFactor(t *testing.T) {
 	h := pagetest.New(t)
 	h.AddUser(pagetest.Ann, pagetest.Password)

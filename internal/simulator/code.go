@@ -1,6 +1,6 @@
 package simulator
 
-// The codes of this package's faults. Programs depend on them: they never change.
+// The codes of this package's faults. Clients depend on them: they never change.
 const (
 	CodeUnknownScenario    = "unknown_scenario"
 	CodeUnknownEventKind   = "unknown_event_kind"

@@ -31,7 +31,7 @@ type harness struct {
 	now time.Time
 }
 
-// endpoint is the partner's server: it answers as answer says, 200 if it is nil.
+// endpoint is the partner's server: it calls answer, or answers 200 if that is nil.
 type endpoint struct {
 	mu     sync.Mutex
 	posts  []string
@@ -65,20 +65,20 @@ func start(t *testing.T) *harness {
 	return h
 }
 
-// newNode is another node, which runs until the test ends.
+// newNode returns another node, which runs until the test ends.
 func (h *harness) newNode(t *testing.T) *simulator.Simulator {
 	t.Helper()
 	client := courier.New(courier.Options{AllowPrivate: true})
 	t.Cleanup(client.Close)
 	s := &simulator.Simulator{
 		DB: h.DB, Partners: h.Partners, Client: client, Now: h.clock,
-		Profiles: &profile.Book{DB: h.DB, Partners: h.Partners, Now: h.clock, Check: profile.Checker{Client: client}},
+		Profiles: &profile.Store{DB: h.DB, Partners: h.Partners, Now: h.clock, Check: profile.Checker{Client: client}},
 	}
 	h.serve(t, s)
 	return s
 }
 
-// serve lets a node run, and returns what stops it.
+// serve runs a node, and returns a function that stops it.
 func (h *harness) serve(t *testing.T, s *simulator.Simulator) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -123,7 +123,7 @@ func (h *harness) get(id int64) simulator.Run {
 	return r
 }
 
-// member makes a person with a role.
+// member creates a person with a role.
 func (h *harness) member(role partner.Role) audit.Actor {
 	h.Helper()
 	u := h.User("dev@tide.example")
@@ -132,13 +132,13 @@ func (h *harness) member(role partner.Role) audit.Actor {
 	return audit.Actor{Kind: audit.ByUser, ID: u.ID, ActingFor: h.partner.ID}
 }
 
-// rows are how many rows a table has.
+// rows returns the number of rows of a table.
 func (h *harness) rows(table string) int64 {
 	h.Helper()
 	return h.Count(`SELECT count(*) FROM ` + table)
 }
 
-// keys are the license keys of the posts.
+// keys returns the license keys of the posts.
 func (e *endpoint) keys() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

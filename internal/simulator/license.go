@@ -13,10 +13,10 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// LicenseKept is how long a test license is answered after its last event.
+// LicenseKept is how long a test license exists after its last event.
 const LicenseKept = time.Hour
 
-// TestLicense is a license that exists for scenarios and test events alone.
+// TestLicense is a license that exists only for scenarios and test events.
 type TestLicense struct {
 	scenario.License
 	RedemptionID string
@@ -25,13 +25,23 @@ type TestLicense struct {
 // putLicense stores a test license as the next event leaves it.
 func (s *Simulator) putLicense(ctx context.Context, partnerID int64, l scenario.License) error {
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		tx.Queue(`INSERT INTO test_licenses (partner_id, license_key, redemption_id, status, tier, created_at, updated_at, expires_at)
+		tx.Queue(
+			`INSERT INTO test_licenses (partner_id, license_key, redemption_id, status, tier, created_at, updated_at, expires_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 			ON CONFLICT (partner_id, license_key) DO UPDATE SET status = excluded.status, tier = excluded.tier,
 				updated_at = excluded.updated_at, expires_at = excluded.expires_at`,
-			partnerID, l.Key, secret.UUID(), l.Status, l.Tier, l.CreatedAt, l.UpdatedAt, s.Now().Add(LicenseKept))
+			partnerID,
+			l.Key,
+			secret.UUID(),
+			l.Status,
+			l.Tier,
+			l.CreatedAt,
+			l.UpdatedAt,
+			s.Now().Add(LicenseKept),
+		)
 		tx.Queue(`DELETE FROM test_licenses WHERE partner_id = $1 AND license_key IN (
-			SELECT license_key FROM test_licenses WHERE partner_id = $1 ORDER BY expires_at DESC LIMIT 100 OFFSET $2)`, partnerID, MaxTestLicenses)
+			SELECT license_key FROM test_licenses WHERE partner_id = $1 ORDER BY expires_at DESC
+			LIMIT 100 OFFSET $2)`, partnerID, MaxTestLicenses)
 		return nil
 	})
 	if err != nil {
@@ -40,10 +50,10 @@ func (s *Simulator) putLicense(ctx context.Context, partnerID int64, l scenario.
 	return nil
 }
 
-// License returns a test license of a partner, for LicenseKept after its last event.
+// License returns a test license of a partner, until LicenseKept after its last event.
 func (s *Simulator) License(ctx context.Context, partnerID int64, key string) (TestLicense, error) {
 	if strings.Trim(key, "0123456789abcdef-") != "" {
-		return TestLicense{}, errUnknownLicense() // also what a database does not take for text
+		return TestLicense{}, errUnknownLicense() // also rejects text that the database cannot store
 	}
 	l, err := sqldb.One(ctx, s.DB, func(r *sqldb.Row, l *TestLicense) error {
 		return r.Scan(&l.Key, &l.RedemptionID, &l.Status, &l.Tier, &l.CreatedAt, &l.UpdatedAt)
@@ -58,14 +68,14 @@ func (s *Simulator) License(ctx context.Context, partnerID int64, key string) (T
 	return l, nil
 }
 
-// Pruner removes what has expired.
+// Pruner deletes expired rows.
 type Pruner struct {
 	DB   *sqldb.DB
 	Now  func() time.Time
-	Keep time.Duration // how long runs are kept
+	Keep time.Duration // retention of runs
 }
 
-// Prune removes expired test licenses and old runs, and returns how many there were.
+// Prune deletes expired test licenses and old runs, and returns their number.
 func (p *Pruner) Prune(ctx context.Context) (int64, error) {
 	licenses, err := p.DB.DeleteInBatches(ctx, p.Now(), `DELETE FROM test_licenses WHERE (partner_id, license_key) IN (
 		SELECT partner_id, license_key FROM test_licenses WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)`)

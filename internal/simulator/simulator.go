@@ -1,10 +1,9 @@
-// Package simulator runs scenarios and test events against the saved webhook URL of a
-// partner and stores what came of them. It owns the runs, their steps, the last verdicts
-// and the test licenses: the tables scenario_runs, scenario_steps, scenario_verdicts and
-// test_licenses.
+// Package simulator runs scenarios and test events against the saved webhook URL of a partner and
+// stores the results. It owns the runs, their steps, the last verdicts and the test licenses: the
+// tables scenario_runs, scenario_steps, scenario_verdicts and test_licenses.
 //
-// What the scenarios are and how they are judged is package scenario's. Nothing here is
-// a license, an event or a delivery.
+// Package scenario defines and judges the scenarios. Nothing here is a real license, event or
+// delivery.
 package simulator
 
 import (
@@ -16,6 +15,7 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/courier"
+	"claviger/internal/diagnose"
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
@@ -25,10 +25,10 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// What is stored for one partner, at most.
+// The maximum stored for one partner.
 const (
 	MaxRuns = 20
-	// MaxTestLicenses is more than the limit of runs can make in an hour.
+	// MaxTestLicenses is more than the limit of runs can create in an hour.
 	MaxTestLicenses = 2000
 )
 
@@ -38,15 +38,15 @@ const All = "all"
 // Event is the name of a run that sends one test event.
 const Event = "event"
 
-// lease is how long a run counts as under way after its node said so: longer than the
-// longest step.
+// lease is how long a run counts as running after its node's last update: longer than the longest
+// step.
 const lease = courier.Timeout + 20*time.Second
 
-// Simulator runs scenarios. Runs go on in the background of the node that started them.
+// Simulator runs scenarios. Runs continue in the background of the node that started them.
 type Simulator struct {
 	DB       *sqldb.DB
-	Partners *partner.Registry
-	Profiles *profile.Book // its claims bound the runs
+	Partners *partner.Store
+	Profiles *profile.Store // its claims limit the runs
 	Events   *event.Log
 	History  history.Reader
 	Client   *courier.Client
@@ -56,21 +56,25 @@ type Simulator struct {
 	profile.Background
 }
 
-// job is what a run is about.
+// job describes a run.
 type job struct {
 	name  string // of the run
 	list  func(firstID int64) ([]scenario.Scenario, error)
 	facts audit.Facts
 }
 
-// Start begins a run of a scenario, or of every one with the name All, and returns at
-// once. Its steps are stored as they end; see Get.
+// Start starts a run of a scenario, or of all with the name All, and returns immediately. Its steps
+// are stored as they end; see Get.
 func (s *Simulator) Start(ctx context.Context, by audit.Actor, partnerID int64, name string) (Run, error) {
 	list := scenario.All()
 	if name != All {
 		one, ok := scenario.ByName(name)
 		if !ok {
-			return Run{}, fault.New(fault.Missing, CodeUnknownScenario, "There is no such scenario; GET /v2/scenarios lists them.")
+			return Run{}, fault.New(
+				fault.Missing,
+				CodeUnknownScenario,
+				"There is no such scenario; GET /v2/scenarios lists them.",
+			)
 		}
 		list = []scenario.Scenario{one}
 	}
@@ -80,8 +84,8 @@ func (s *Simulator) Start(ctx context.Context, by audit.Actor, partnerID int64, 
 	})
 }
 
-// Send begins a run that sends one test event with a body of the caller's, whose member
-// test becomes true. kind is what the run calls it.
+// Send starts a run that sends one test event with the caller's body, with test set to true. kind
+// is its title.
 func (s *Simulator) Send(ctx context.Context, by audit.Actor, partnerID int64, kind, body string) (Run, error) {
 	if _, _, err := scenario.ForceTest(body, s.Now().Unix()); err != nil {
 		return Run{}, err // before it counts
@@ -95,7 +99,7 @@ func (s *Simulator) Send(ctx context.Context, by audit.Actor, partnerID int64, k
 	})
 }
 
-// start begins a run, to the saved URL only.
+// start starts a run, only to the saved URL.
 func (s *Simulator) start(ctx context.Context, by audit.Actor, partnerID int64, j job) (Run, error) {
 	target, err := s.target(ctx, partnerID)
 	if err != nil {
@@ -111,7 +115,8 @@ func (s *Simulator) start(ctx context.Context, by audit.Actor, partnerID int64, 
 		return Run{}, err
 	}
 	p := &play{simulator: s, run: r, by: by, claim: claim}
-	if !s.Begin(func(ctx context.Context) { p.play(ctx, target, firstID, list) }) { //nolint:contextcheck // it goes on after the request
+	run := func(ctx context.Context) { p.play(ctx, target, firstID, list) }
+	if !s.Begin(run) { //nolint:contextcheck // it continues after the request
 		claim.End(ctx)
 		s.end(ctx, r.ID, Interrupted, "", stopped)
 		return Run{}, errStopping{}
@@ -119,38 +124,48 @@ func (s *Simulator) start(ctx context.Context, by audit.Actor, partnerID int64, 
 	return r, nil
 }
 
-// errStopping is the error of a run that should begin on a node that stops.
+// errStopping is the error of a run that should start on a stopping node.
 type errStopping struct{}
 
 func (errStopping) Error() string { return "begin a run: the node stops" }
 
-// Unavailable says that another try can succeed.
+// Unavailable reports that another try can succeed.
 func (errStopping) Unavailable() bool { return true }
 
-// target is the partner's endpoint as a scenario needs it.
-func (s *Simulator) target(ctx context.Context, partnerID int64) (scenario.Target, error) {
+// target is the endpoint of a run, with the partner's plans.
+type target struct {
+	diagnose.Target
+	tiers []scenario.Tier
+}
+
+// target returns the partner's endpoint for a scenario.
+func (s *Simulator) target(ctx context.Context, partnerID int64) (target, error) {
 	p, err := s.Partners.Get(ctx, partnerID)
 	if err != nil {
-		return scenario.Target{}, err
+		return target{}, err
 	}
 	prof, err := s.Profiles.Read(ctx, s.DB, partnerID)
 	if err != nil {
-		return scenario.Target{}, err
+		return target{}, err
 	}
 	if prof.WebhookURL == "" {
-		return scenario.Target{}, fault.New(fault.Conflict, CodeNoWebhookURL, "There is no webhook URL to send to. Save one first.")
+		return target{}, fault.New(
+			fault.Conflict,
+			CodeNoWebhookURL,
+			"There is no webhook URL to send to. Save one first.",
+		)
 	}
 	secrets, err := s.Partners.WebhookSecrets(ctx, partnerID)
 	if err != nil {
-		return scenario.Target{}, err
+		return target{}, err
 	}
 	tiers, err := s.tiers(ctx, partnerID)
-	return scenario.Target{
-		URL: prof.WebhookURL, Brand: p.Brand, Secrets: courier.NewSecrets(secrets...), Strict: p.Strict, Owner: p.ID, Tiers: tiers,
-	}, err
+	return target{diagnose.Target{
+		URL: prof.WebhookURL, Brand: p.Brand, Secrets: courier.NewSecrets(secrets...), Strict: p.Strict, Owner: p.ID,
+	}, tiers}, err
 }
 
-// tiers are the partner's own plans.
+// tiers returns the partner's own plans.
 func (s *Simulator) tiers(ctx context.Context, partnerID int64) ([]scenario.Tier, error) {
 	plans, err := s.Partners.Plans(ctx, partnerID)
 	if err != nil {
@@ -163,7 +178,7 @@ func (s *Simulator) tiers(ctx context.Context, partnerID int64) ([]scenario.Tier
 	return tiers, nil
 }
 
-// Why a run ended early.
+// Reasons for an early end of a run.
 const (
 	stopped   = "The node that ran it stopped. Start it again."
 	lost      = "The node that ran it was too slow, and another run or check began. Start it again."
@@ -173,30 +188,31 @@ const (
 	forgotten = "The node that ran it did not say how it went on: it may have crashed. Start it again."
 )
 
-// interruption is an error whose text the partner reads.
+// interruption is an error with a text for the partner.
 type interruption string
 
 func (i interruption) Error() string { return string(i) }
 
-// play is a run under way.
+// play is a run in progress.
 type play struct {
 	simulator *Simulator
 	run       Run
 	by        audit.Actor
 	claim     *profile.Claim
 	done      int
-	verdicts  map[string]scenario.Verdict // by scenario
+	verdicts  map[string]diagnose.Verdict // by scenario
 }
 
 // play runs the scenarios to their end.
-func (p *play) play(ctx context.Context, target scenario.Target, firstID int64, list []scenario.Scenario) {
+func (p *play) play(ctx context.Context, target target, firstID int64, list []scenario.Scenario) {
 	s := p.simulator
 	defer p.claim.End(ctx)
-	p.verdicts = map[string]scenario.Verdict{}
+	p.verdicts = map[string]diagnose.Verdict{}
 	runner := &scenario.Runner{
-		Client: s.Client, Now: s.Now, Target: target, FirstID: firstID,
-		Before: func(ctx context.Context, l scenario.License) error { return s.putLicense(ctx, p.run.PartnerID, l) },
-		After:  p.step,
+		Runner: diagnose.Runner{Client: s.Client, Now: s.Now, Target: target.Target}, Tiers: target.tiers,
+		FirstID: firstID,
+		Before:  func(ctx context.Context, l scenario.License) error { return s.putLicense(ctx, p.run.PartnerID, l) },
+		After:   p.step,
 	}
 	_, err := runner.Run(ctx, list...)
 	why, known := errors.AsType[interruption](err)
@@ -213,10 +229,10 @@ func (p *play) play(ctx context.Context, target scenario.Target, firstID int64, 
 	}
 }
 
-// step stores a step, and ends the run if it may not go on.
-func (p *play) step(ctx context.Context, result scenario.Result) error {
+// step stores a step, and ends the run if it must not continue.
+func (p *play) step(ctx context.Context, result diagnose.Result) error {
 	p.done++
-	p.verdicts[result.Scenario] = scenario.Worst(p.verdicts[result.Scenario], result.Verdict)
+	p.verdicts[result.Scenario] = diagnose.Worst(p.verdicts[result.Scenario], result.Verdict)
 	if err := p.simulator.addStep(ctx, p.run.ID, p.done, p.worst(), result); err != nil {
 		return err
 	}
@@ -233,8 +249,8 @@ func (p *play) step(ctx context.Context, result scenario.Result) error {
 	return p.mayGoOn(ctx)
 }
 
-// mayGoOn looks again whether whoever started the run still may, and whether the URL is
-// still the saved one.
+// mayGoOn checks that the user who started the run still has access, and that the URL is still the
+// saved one.
 func (p *play) mayGoOn(ctx context.Context) error {
 	s := p.simulator
 	if p.by.Kind == audit.ByUser {
@@ -256,10 +272,10 @@ func (p *play) mayGoOn(ctx context.Context) error {
 	return nil
 }
 
-func (p *play) worst() scenario.Verdict {
-	var worst scenario.Verdict
+func (p *play) worst() diagnose.Verdict {
+	var worst diagnose.Verdict
 	for _, v := range p.verdicts {
-		worst = scenario.Worst(worst, v)
+		worst = diagnose.Worst(worst, v)
 	}
 	return worst
 }

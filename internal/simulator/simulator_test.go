@@ -11,6 +11,7 @@ import (
 
 	"claviger/internal/apptest"
 	"claviger/internal/audit"
+	"claviger/internal/diagnose"
 	"claviger/internal/fault"
 	"claviger/internal/paging"
 	"claviger/internal/partner"
@@ -19,7 +20,7 @@ import (
 	"claviger/internal/simulator"
 )
 
-// TestRunIsStored: with its steps, its verdict, and who started it.
+// TestRunIsStored: a run is stored with its steps, its verdict and its starter.
 func TestRunIsStored(t *testing.T) {
 	h := start(t)
 	by := h.member(partner.Developer)
@@ -29,7 +30,7 @@ func TestRunIsStored(t *testing.T) {
 	}
 	h.node.Wait()
 	got := h.get(r.ID)
-	if got.State != simulator.Ended || got.Verdict != scenario.Pass || got.Done != 3 || verdicts(got) != "pass pass pass" || !got.EndedAt.Equal(noon) {
+	if got.State != simulator.Ended || got.Verdict != diagnose.Pass || got.Done != 3 || verdicts(got) != "pass pass pass" || !got.EndedAt.Equal(noon) {
 		t.Errorf("%+v", got)
 	}
 	first := got.Results[0]
@@ -47,11 +48,11 @@ func TestRunIsStored(t *testing.T) {
 	}
 }
 
-// TestEveryScenarioAtOnce: a run of all has a verdict for each, and one of its own.
+// TestEveryScenarioAtOnce: a run of all scenarios has a verdict for each, and its own.
 func TestEveryScenarioAtOnce(t *testing.T) {
 	h := start(t)
 	r := h.run(simulator.All)
-	if r.State != simulator.Ended || r.Done != r.Steps || r.Verdict != scenario.Fail {
+	if r.State != simulator.Ended || r.Done != r.Steps || r.Verdict != diagnose.Fail {
 		t.Fatalf("%+v", r)
 	}
 	all, err := h.node.Verdicts(t.Context(), h.partner.ID)
@@ -59,8 +60,8 @@ func TestEveryScenarioAtOnce(t *testing.T) {
 		t.Fatalf("%d verdicts, %v", len(all), err)
 	}
 	// The endpoint accepts everything.
-	for name, want := range map[string]scenario.Verdict{
-		simulator.All: scenario.Fail, scenario.WrongSignature: scenario.Fail, scenario.OldTimestamp: scenario.Warn, scenario.Journey: scenario.Pass,
+	for name, want := range map[string]diagnose.Verdict{
+		simulator.All: diagnose.Fail, scenario.WrongSignature: diagnose.Fail, scenario.OldTimestamp: diagnose.Warn, scenario.Journey: diagnose.Pass,
 	} {
 		if v := all[name]; v.Verdict != want || v.RunID != r.ID || !v.At.Equal(noon) {
 			t.Errorf("%s: %+v, want %s", name, v, want)
@@ -68,8 +69,8 @@ func TestEveryScenarioAtOnce(t *testing.T) {
 	}
 }
 
-// TestVerdictOutlastsItsRun, and is replaced by the next; a scenario that was skipped
-// and a test event leave it as it is.
+// TestVerdictOutlastsItsRun: a verdict outlasts its run until the next one replaces it; a skipped
+// scenario and a test event do not change it.
 func TestVerdictOutlastsItsRun(t *testing.T) {
 	h := start(t)
 	first := h.run(scenario.UnknownMember)
@@ -96,12 +97,12 @@ func TestVerdictOutlastsItsRun(t *testing.T) {
 	h.Exec(`UPDATE profiles SET webhook_url = 'http://127.0.0.1:1/'`)
 	h.run(simulator.All)
 	if all, err = h.node.Verdicts(t.Context(), h.partner.ID); err != nil || len(all) != 3 ||
-		all[scenario.UnknownMember].RunID != first.ID || all[scenario.Journey].Verdict != scenario.Fail {
+		all[scenario.UnknownMember].RunID != first.ID || all[scenario.Journey].Verdict != diagnose.Fail {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
 
-// TestEventIDsRise from run to run, also when the clock stands still.
+// TestEventIDsRise: event ids rise from run to run, even if the clock stands still.
 func TestEventIDsRise(t *testing.T) {
 	h := start(t)
 	h.run(scenario.Journey)
@@ -117,7 +118,7 @@ func TestEventIDsRise(t *testing.T) {
 	}
 }
 
-// TestToTheSavedURLOnly, and not at all without one.
+// TestToTheSavedURLOnly: runs go only to the saved URL; without one there is no run.
 func TestToTheSavedURLOnly(t *testing.T) {
 	h := start(t)
 	other, _ := h.Partner("Reef", profile.URLs{})
@@ -139,7 +140,7 @@ func TestToTheSavedURLOnly(t *testing.T) {
 	}
 }
 
-// TestOneRunAtATime of a partner, and as many as checks of URLs.
+// TestOneRunAtATime: a partner has one run at a time, and as many as checks of URLs.
 func TestOneRunAtATime(t *testing.T) {
 	h := start(t)
 	came, free := make(chan struct{}, 10), make(chan struct{})
@@ -189,7 +190,7 @@ func TestOneRunAtATime(t *testing.T) {
 	}
 }
 
-// TestStoppedNode: a run of a node that stops is interrupted at once, and says so.
+// TestStoppedNode: a run on a node that stops is interrupted immediately, with a note.
 func TestStoppedNode(t *testing.T) {
 	h := start(t)
 	other := h.newNode(t)
@@ -206,7 +207,7 @@ func TestStoppedNode(t *testing.T) {
 	<-came
 	stop()
 	got := h.get(r.ID)
-	if got.State != simulator.Interrupted || !strings.Contains(got.Note, "stopped") || got.Done != 1 || got.Verdict != scenario.Pass || got.EndedAt.IsZero() {
+	if got.State != simulator.Interrupted || !strings.Contains(got.Note, "stopped") || got.Done != 1 || got.Verdict != diagnose.Pass || got.EndedAt.IsZero() {
 		t.Errorf("%+v", got)
 	}
 	if _, err := other.Start(t.Context(), apptest.Tester, h.partner.ID, scenario.Journey); !unavailable(err) {
@@ -218,12 +219,11 @@ func TestStoppedNode(t *testing.T) {
 	}
 }
 
-// TestDeadNode: a run whose node died is shown as interrupted, and does not keep others
-// from starting.
+// TestDeadNode: a run on a crashed node is shown as interrupted, and does not block others.
 func TestDeadNode(t *testing.T) {
 	h := start(t)
 	r := h.run(scenario.Journey)
-	h.Exec(`UPDATE scenario_runs SET state = 'running', ended_at = 0, done = 2`) // as if it had died before the last step
+	h.Exec(`UPDATE scenario_runs SET state = 'running', ended_at = 0, done = 2`) // crashed before the last step
 	if got := h.get(r.ID); got.State != simulator.Running {
 		t.Errorf("at once: %+v", got)
 	}
@@ -237,8 +237,8 @@ func TestDeadNode(t *testing.T) {
 	}
 }
 
-// TestRunsAreLookedAtAgain after each step: whether who started it still may, whether
-// the URL is still the saved one, and whether the claim is still held.
+// TestRunsAreLookedAtAgain: each step checks that the starter still has access, that the URL is
+// still the saved one, and that the claim is still held.
 func TestRunsAreLookedAtAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		during func(h *harness, by audit.Actor)
@@ -255,7 +255,10 @@ func TestRunsAreLookedAtAgain(t *testing.T) {
 			h.Must(err)
 		}, "URL was changed"},
 		"a lost claim": {func(h *harness, _ audit.Actor) { h.Exec(`UPDATE profiles SET check_until = 5`) }, "too slow"},
-		"a lost run":   {func(h *harness, _ audit.Actor) { h.Exec(`UPDATE scenario_runs SET state = 'interrupted'`) }, "too slow"},
+		"members that cannot be read": {func(h *harness, _ audit.Actor) {
+			h.Exec(`ALTER TABLE members RENAME TO kept`)
+		}, "internal error"},
+		"a lost run": {func(h *harness, _ audit.Actor) { h.Exec(`UPDATE scenario_runs SET state = 'interrupted'`) }, "too slow"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := start(t)
@@ -278,7 +281,8 @@ func TestRunsAreLookedAtAgain(t *testing.T) {
 	}
 }
 
-// TestRemovedPartner takes its runs and test licenses with it, also one under way.
+// TestRemovedPartner: removing a partner deletes its runs and test licenses, including a running
+// one.
 func TestRemovedPartner(t *testing.T) {
 	h := start(t)
 	h.run(scenario.Journey)
@@ -300,8 +304,8 @@ func TestRemovedPartner(t *testing.T) {
 	}
 }
 
-// TestTestLicenses are answered to their partner, on every node, as the event leaves
-// them, before it arrives, and for an hour.
+// TestTestLicenses: the partner can read test licenses on every node, as the event leaves them,
+// before it arrives, and for an hour.
 func TestTestLicenses(t *testing.T) {
 	h := start(t)
 	other, _ := h.Partner("Reef", profile.URLs{})
@@ -341,7 +345,7 @@ func TestTestLicenses(t *testing.T) {
 	}
 }
 
-// TestTestLicensesAreBounded per partner: the oldest are removed.
+// TestTestLicensesAreBounded: the number per partner is limited; the oldest are deleted.
 func TestTestLicensesAreBounded(t *testing.T) {
 	h := start(t)
 	other, _ := h.Partner("Reef", profile.URLs{})
@@ -360,7 +364,7 @@ func TestTestLicensesAreBounded(t *testing.T) {
 	}
 }
 
-// TestSend: one event with a body of one's own, as a test, whatever it says.
+// TestSend: one event with the user's own body is sent as a test, even if the body says otherwise.
 func TestSend(t *testing.T) {
 	h := start(t)
 	if _, err := h.node.Send(t.Context(), apptest.Tester, h.partner.ID, "activate", `{"a":`); fault.Of(err) == nil || fault.Of(err).Field != "body" {
@@ -375,7 +379,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// unavailable reports whether an error says that another node can do it.
+// unavailable reports whether an error means that another node can do it.
 func unavailable(err error) bool {
 	var e interface{ Unavailable() bool }
 	return errors.As(err, &e) && e.Unavailable()

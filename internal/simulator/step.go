@@ -5,18 +5,17 @@ import (
 	"fmt"
 	"time"
 
+	"claviger/internal/diagnose"
 	"claviger/internal/fault"
-	"claviger/internal/scenario"
 	"claviger/internal/sqldb"
 )
 
-// storedStep is a step as it is stored. The names of the members are in the database:
-// they never change.
+// storedStep is a step as stored. Its member names are in the database: they never change.
 type storedStep struct {
 	Scenario string           `json:"scenario"`
 	Title    string           `json:"title"`
 	Expected string           `json:"expected"`
-	Verdict  scenario.Verdict `json:"verdict"`
+	Verdict  diagnose.Verdict `json:"verdict"`
 	Text     string           `json:"text"`
 	Do       []string         `json:"do,omitempty"`
 	Sent     string           `json:"sent,omitempty"`
@@ -31,7 +30,7 @@ type storedText struct {
 	Text   string `json:"text"`
 }
 
-func stored(r scenario.Result) storedStep {
+func stored(r diagnose.Result) storedStep {
 	s := storedStep{
 		Scenario: r.Scenario, Title: r.Title, Expected: r.Expected, Verdict: r.Verdict, Text: r.Text, Do: r.Do,
 		Sent: r.Sent, Answer: r.Answer, At: r.At, Took: r.Took,
@@ -42,7 +41,7 @@ func stored(r scenario.Result) storedStep {
 	return s
 }
 
-func scanStep(row *sqldb.Row, r *scenario.Result) error {
+func scanStep(row *sqldb.Row, r *diagnose.Result) error {
 	var text string
 	if err := row.Scan(&text); err != nil {
 		return err
@@ -51,7 +50,7 @@ func scanStep(row *sqldb.Row, r *scenario.Result) error {
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return fmt.Errorf("read a step: %w", err)
 	}
-	*r = scenario.Result{
+	*r = diagnose.Result{
 		Scenario: s.Scenario, Title: s.Title, Expected: s.Expected, Verdict: s.Verdict, Text: s.Text, Do: s.Do,
 		Sent: s.Sent, Answer: s.Answer, At: s.At, Took: s.Took,
 	}

@@ -6,51 +6,57 @@ import (
 	"strings"
 
 	"claviger/internal/courier"
+	"claviger/internal/diagnose/verify"
 	"claviger/internal/fault"
 )
 
-// Pasted is a webhook as a person pastes it. Nothing of it is stored or logged.
+// Pasted is a webhook as pasted by a person. None of it is stored or logged.
 type Pasted struct {
 	Body     string
-	Base64   bool   // the body is written in base64
-	Headers  string // see courier.ParseHeaders
-	At       string // when it was received; see courier.ParseMoment. "": not known
-	Computed string // the signature that their code computed; "": not known
-	Secret   string // the secret that their code uses; "": not known
+	Base64   bool   // the body is base64
+	Headers  string // see verify.ParseHeaders
+	At       string // time of receipt; see verify.ParseMoment. "": unknown
+	Computed string // signature computed by their code; "": unknown
+	Secret   string // secret used by their code; "": unknown
 }
 
-// maxLine is how many bytes a pasted signature, secret or time may have.
+// maxLine is the maximum size in bytes of a pasted signature, secret or time.
 const maxLine = 500
 
-// Verify says whether a pasted webhook of a partner is ours, and which part is wrong if
-// it does not verify.
-func (s *Simulator) Verify(ctx context.Context, partnerID int64, p Pasted) (courier.Verification, error) {
+// Verify reports whether a pasted webhook of a partner is ours, and which part is wrong if it does
+// not verify.
+func (s *Simulator) Verify(ctx context.Context, partnerID int64, p Pasted) (verify.Result, error) {
 	r, err := p.received()
 	if err != nil {
-		return courier.Verification{}, err
+		return verify.Result{}, err
 	}
 	known, err := s.Partners.Get(ctx, partnerID)
 	if err != nil {
-		return courier.Verification{}, err
+		return verify.Result{}, err
 	}
 	secrets, err := s.Partners.WebhookSecrets(ctx, partnerID)
 	if err != nil {
-		return courier.Verification{}, err
+		return verify.Result{}, err
 	}
-	if id := courier.EventIDOf(r.Header); id > 0 {
+	if id := verify.EventIDOf(r.Header); id > 0 {
 		if r.Sent, err = s.sent(ctx, partnerID, id); err != nil {
-			return courier.Verification{}, err
+			return verify.Result{}, err
 		}
 	}
-	return courier.Signer{Brand: known.Brand}.Verify(r, courier.NewSecrets(secrets...)), nil
+	return verify.Webhook(courier.Signer{Brand: known.Brand}, r, courier.NewSecrets(secrets...)), nil
 }
 
-// received reads what was pasted.
-func (p Pasted) received() (courier.Received, error) {
-	r := courier.Received{Header: courier.ParseHeaders(p.Headers), Body: []byte(p.Body), Computed: strings.TrimSpace(p.Computed), Secret: p.Secret}
+// received parses the pasted data.
+func (p Pasted) received() (verify.Received, error) {
+	r := verify.Received{
+		Header:   verify.ParseHeaders(p.Headers),
+		Body:     []byte(p.Body),
+		Computed: strings.TrimSpace(p.Computed),
+		Secret:   p.Secret,
+	}
 	for name, text := range map[string]string{"headers": p.Headers, "body": p.Body} {
-		if len(text) > courier.MaxPasted {
-			return r, fault.Field(name, "must have at most %d bytes; ours are much shorter.", courier.MaxPasted)
+		if len(text) > verify.MaxPasted {
+			return r, fault.Field(name, "must have at most %d bytes; ours are much shorter.", verify.MaxPasted)
 		}
 	}
 	for name, text := range map[string]string{"received_at": p.At, "computed": p.Computed, "secret": p.Secret} {
@@ -69,8 +75,11 @@ func (p Pasted) received() (courier.Received, error) {
 	}
 	if strings.TrimSpace(p.At) != "" {
 		var ok bool
-		if r.At, ok = courier.ParseMoment(p.At); !ok {
-			return r, fault.Field("received_at", "must be a time such as 2026-11-15T09:30:00Z, or a number of seconds or milliseconds.")
+		if r.At, ok = verify.ParseMoment(p.At); !ok {
+			return r, fault.Field(
+				"received_at",
+				"must be a time such as 2026-11-15T09:30:00Z, or a number of seconds or milliseconds.",
+			)
 		}
 	}
 	return r, nil

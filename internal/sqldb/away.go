@@ -10,17 +10,16 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// awayError says that the database cannot be reached, or takes no work now. What
-// was asked may have been done or not; the same may succeed in a moment.
+// awayError means that the database is unreachable or accepts no work now. The statement may or may
+// not have run; a retry may succeed.
 type awayError struct{ error }
 
 func (e *awayError) Unwrap() error { return e.error }
 
-// Unavailable marks the error for those who answer requests and know nothing of
-// databases.
+// Unavailable marks the error for HTTP code, which knows nothing about databases.
 func (e *awayError) Unavailable() bool { return true }
 
-// tellAway marks an error by which the database is away.
+// tellAway wraps err in an awayError if it means that the database is unavailable.
 func tellAway(err error) error {
 	if err == nil || !away(err) {
 		return err
@@ -28,8 +27,8 @@ func tellAway(err error) error {
 	return &awayError{err}
 }
 
-// IsUnavailable reports whether err means that the database cannot be reached, or takes
-// no work now: it says nothing about what was asked of it.
+// IsUnavailable reports whether err means that the database is unreachable or accepts no work now.
+// Such an error says nothing about the statement itself.
 func IsUnavailable(err error) bool {
 	_, ok := errors.AsType[*awayError](err)
 	return ok
@@ -39,9 +38,9 @@ func away(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {
 		case strings.HasPrefix(e.Code, "08"), strings.HasPrefix(e.Code, "53"), strings.HasPrefix(e.Code, "58"):
-			return true // connection, resources, the server's own disk
+			return true // connection, resources, or disk of the server
 		case strings.HasPrefix(e.Code, "57P"), e.Code == "25P03", e.Code == "25006":
-			return true // shut down or starting, ended for being idle, or no longer the primary
+			return true // shutting down or starting, ended while idle, or no longer the primary
 		}
 		return false
 	}
@@ -51,9 +50,11 @@ func away(err error) bool {
 		}
 	}
 	if _, ok := errors.AsType[*sqlite3.Error](err); ok {
-		return false // which has the methods of a net.Error
+		return false // sqlite3.Error also implements net.Error
 	}
 	_, network := errors.AsType[net.Error](err)
 	_, connect := errors.AsType[*pgconn.ConnectError](err)
-	return network || connect || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || pgconn.SafeToRetry(err)
+	return network || connect || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, net.ErrClosed) ||
+		pgconn.SafeToRetry(err)
 }

@@ -7,8 +7,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// A statement that the database refuses for what it says does not mean that the database
-// is away: whoever waits for it would wait for ever.
+// A rejected statement does not mean that the database is unavailable: its caller would retry
+// forever.
 func TestARefusedStatementIsNoOutage(t *testing.T) {
 	db := sqldbtest.Open(t)
 	for name, sql := range map[string]string{

@@ -11,8 +11,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestCounts: what was written counts and what was refused does not. Transactions
-// that wait while another is written share a commit on SQLite.
+// TestCounts: stored transactions count and failed ones do not. On SQLite, transactions that wait
+// during a write share a commit.
 func TestCounts(t *testing.T) {
 	db := sqldbtest.Open(t)
 	counts := func(wantTransactions, leastCommits, mostCommits int64, do func()) {

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// cutOff ends what a connection does when its context ends, as pgx does by itself, and
-// marks the connection.
+// cutOff interrupts a connection when its context ends, as pgx does by default, and marks the
+// connection.
 type cutOff struct {
 	pgconn.DeadlineContextWatcherHandler
 	marks map[string]any // of the connection
@@ -24,10 +24,9 @@ func (c *cutOff) HandleUnwatchAfterCancel() {
 	c.marks[cutOffMark] = true
 }
 
-// dropCutOff has the pool close a connection that was used while its context ended, even
-// if the query had its answer by then. Where a write was slow, pgx reads in the
-// background, also beyond the answer; that read meets the deadline, and its error would
-// be told to whoever uses the connection next.
+// dropCutOff makes the pool close a connection whose context ended during use, even if the query
+// was already answered. After a slow write, pgx reads in the background, beyond the answer. That
+// read hits the deadline, and the next user of the connection would get its error.
 func dropCutOff(cfg *pgxpool.Config) {
 	cfg.ConnConfig.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &cutOff{pgconn.DeadlineContextWatcherHandler{Conn: c.Conn()}, c.CustomData()}

@@ -8,8 +8,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// A connection whose query succeeded just as its context ended is not used again: a
-// reader of pgx may have met the end, and tells the next query of it.
+// A connection is not reused if its query succeeded just as the context ended: a background read of
+// pgx may have hit the deadline and would fail the next query.
 func TestConnectionOfAnEndedContext(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("SQLite has no connections over a network")

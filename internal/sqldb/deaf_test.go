@@ -14,8 +14,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestDeafListener: where messages do not arrive, as behind a pooler in transaction mode, the
-// listener is told to look all the time, says so once, and notices when they arrive again.
+// TestDeafListener: if messages do not arrive, as behind a pooler in transaction mode, the listener
+// is told to look all the time. It logs that once, and notices when messages arrive again.
 func TestDeafListener(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("SQLite has no messages")
@@ -26,7 +26,7 @@ func TestDeafListener(t *testing.T) {
 	db := sqldbtest.OpenWith(t, proxy.URL, sqldb.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	db.SetPing(300 * time.Millisecond)
 	heard := listening(t, db, "channel")
-	for range 20 { // two say that it listens, the others come although nothing was sent
+	for range 20 { // two for the start of listening, the others without any message
 		hear(t, heard, "")
 	}
 	if n := strings.Count(log.String(), "do not arrive"); n != 1 {
@@ -41,8 +41,8 @@ func TestDeafListener(t *testing.T) {
 	tell(t, db, heard)
 }
 
-// tell sends a message until it is heard. One is lost while the listener connects anew,
-// which it does when the machine is so busy that its ping comes late, and it says so.
+// tell sends a message until it is heard. A message is lost while the listener reconnects, which
+// happens, and is logged, when a busy machine delays its ping.
 func tell(t *testing.T, db *sqldb.DB, heard <-chan string) {
 	t.Helper()
 	late := time.After(time.Minute)
@@ -58,7 +58,7 @@ func tell(t *testing.T, db *sqldb.DB, heard <-chan string) {
 	}
 }
 
-// TestFrozenListener: a connection through which nothing comes is given up for a new one.
+// TestFrozenListener: a connection without traffic is replaced.
 func TestFrozenListener(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("SQLite has no connections")
@@ -76,7 +76,7 @@ func TestFrozenListener(t *testing.T) {
 	}
 }
 
-// TestStoppedListener: one that does not read what it hears holds nobody up.
+// TestStoppedListener: a listener that does not read its messages delays no one.
 func TestStoppedListener(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("SQLite has no messages")
@@ -108,7 +108,7 @@ func TestStoppedListener(t *testing.T) {
 	}
 }
 
-// text is a log.
+// text is a log buffer.
 type text struct {
 	mu sync.Mutex
 	b  bytes.Buffer

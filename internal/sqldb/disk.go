@@ -5,8 +5,8 @@ type Disk struct {
 	Free, Total int64 // bytes
 }
 
-// Disk reports how much space the file system of the database has. It is not known of
-// PostgreSQL, whose files are elsewhere, and where the system does not tell.
+// Disk reports the space on the file system of the database. It is unknown for PostgreSQL, which
+// has its files elsewhere, and on systems that do not report it.
 func (db *DB) Disk() (Disk, bool) { return db.engine.disk() }
 
 func (p *postgres) disk() (Disk, bool) { return Disk{}, false }

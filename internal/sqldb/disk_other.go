@@ -2,5 +2,5 @@
 
 package sqldb
 
-// diskOf does not know the space of a file system here.
+// diskOf reports false: the space is unknown on this system.
 func diskOf(string) (Disk, bool) { return Disk{}, false }

@@ -3,26 +3,56 @@ package sqldb
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
+	"claviger/internal/sqldb/internal/litefile"
 )
 
-// AcquireExclusive waits until no other process has asked for it on the same database, and
-// keeps others waiting until the database is closed or the process ends, however it
-// does; waiting is called when it has to. False means that there may always be
-// others: PostgreSQL is made for that.
+// ErrInUse means that another process has the database open.
+var ErrInUse = litefile.ErrInUse
+
+// AcquireExclusive waits until no other process holds the exclusive lock of this database. It calls
+// waiting if it has to wait. The lock ends when the database is closed or the process ends, for any
+// reason. False means that there is no such lock: PostgreSQL serves many processes.
 func (db *DB) AcquireExclusive(ctx context.Context, waiting func()) (bool, error) {
 	return db.engine.acquireExclusive(ctx, waiting)
 }
 
 func (p *postgres) acquireExclusive(context.Context, func()) (bool, error) { return false, nil }
 
-// ReleaseExclusive lets the next process have what AcquireExclusive acquired.
+// ReleaseExclusive releases the lock of AcquireExclusive.
 func (db *DB) ReleaseExclusive() error { return db.engine.releaseExclusive() }
 
 func (p *postgres) releaseExclusive() error { return nil }
+
+// Holder says who holds the exclusive lock.
+type Holder int
+
+// The holders.
+const (
+	Nobody Holder = iota
+	Ours          // this DB
+	Others        // another process
+)
+
+// Holder returns the holder of the exclusive lock; Nobody on PostgreSQL, which has none.
+func (db *DB) Holder(ctx context.Context) (Holder, error) { return db.engine.holder(ctx) }
+
+func (p *postgres) holder(context.Context) (Holder, error) { return Nobody, nil }
+
+func (l *sqlite) holder(ctx context.Context) (Holder, error) {
+	if l.lock.Load() != nil {
+		return Ours, nil
+	}
+	conn, err := litefile.Lock(ctx, l.path)
+	switch {
+	case errors.Is(err, ErrInUse):
+		return Others, nil
+	case err != nil:
+		return Nobody, err
+	}
+	return Nobody, conn.Close()
+}
 
 func (l *sqlite) releaseExclusive() error {
 	if conn := l.lock.Swap(nil); conn != nil {
@@ -31,29 +61,23 @@ func (l *sqlite) releaseExclusive() error {
 	return nil
 }
 
-// acquireExclusive locks a file beside the database as SQLite locks its own, on every system.
-// There is nothing in it.
 func (l *sqlite) acquireExclusive(ctx context.Context, waiting func()) (bool, error) {
 	const pause = 100 * time.Millisecond
-	conn, err := sqlite3.OpenContext(ctx, onFS(privateFSName, l.path+"-sole"))
-	if err != nil {
-		return false, fmt.Errorf("open the lock of the database: %w", err)
-	}
-	conn.SetInterrupt(context.Background())
 	for told := false; ; told = true {
-		if err = conn.Exec("BEGIN EXCLUSIVE"); err == nil {
+		conn, err := litefile.Lock(ctx, l.path)
+		if err == nil {
 			l.lock.Store(conn)
 			return true, nil
 		}
-		if !errors.Is(err, sqlite3.BUSY) {
-			return false, errors.Join(fmt.Errorf("lock the database: %w", err), conn.Close())
+		if !errors.Is(err, ErrInUse) {
+			return false, err
 		}
 		if !told {
 			waiting()
 		}
 		select {
 		case <-ctx.Done():
-			return false, errors.Join(context.Cause(ctx), conn.Close())
+			return false, context.Cause(ctx)
 		case <-time.After(pause):
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestSole: of two that have the database open, the second waits until the first has
-// closed it, or gives up.
+// TestSole: if two have the database open, the second waits until the first has closed it, or gives
+// up.
 func TestSole(t *testing.T) {
 	url := sqldbtest.URL(t)
 	first := sqldbtest.OpenWith(t, url, sqldb.Options{})
@@ -34,7 +34,7 @@ func TestSole(t *testing.T) {
 	if !sole || err != nil {
 		t.Errorf("the second after the first: %v, %v", sole, err)
 	}
-	// What is sole does not keep others from reading and writing.
+	// The exclusive lock does not prevent others from reading and writing.
 	third := sqldbtest.OpenWith(t, url, sqldb.Options{})
 	write(t, third, func(tx *sqldb.Tx) error { note(tx, "a", ""); return nil })
 	if got := notes(t, second); len(got) != 1 {

@@ -2,16 +2,16 @@ package sqldb
 
 import "fmt"
 
-// NextIDs takes n new ids from a sequence, in rising order. What a transaction drew
-// and did not use, because it failed, may be lost.
+// NextIDs draws n new ids from a sequence, in rising order. Ids of a failed transaction may be
+// lost.
 func NextIDs(tx *Tx, sequence string, n int) *Result[int64] {
 	a := &Result[int64]{tx: tx}
 	tx.session.draw(sequence, n, a)
 	return a
 }
 
-// NextOrderedIDs is NextIDs for rows that are read in the order of their ids while others
-// write: until the transaction ends, StableUpTo stays below the ids it drew.
+// NextOrderedIDs is NextIDs for rows that are read in id order while others write. Until the
+// transaction ends, StableUpTo stays below the drawn ids.
 func NextOrderedIDs(tx *Tx, sequence string, n int) *Result[int64] {
 	if s := tx.engine.mark(drawn(sequence)); s != nil {
 		tx.session.send(s)
@@ -19,17 +19,17 @@ func NextOrderedIDs(tx *Tx, sequence string, n int) *Result[int64] {
 	return NextIDs(tx, sequence, n)
 }
 
-// MarkRows is called before a transaction inserts rows into a table that numbers them by
-// its column id, when they are read in that order while others write: until the
-// transaction ends, StableRows stays below the ids it gets.
+// MarkRows is for tables that number their rows by their column id and are read in id order while
+// others write. Call it before inserting. Until the transaction ends, StableRows stays below the
+// new ids.
 func MarkRows(tx *Tx, table string) {
 	if s := tx.engine.mark(rowsOf(table)); s != nil {
 		tx.session.send(s)
 	}
 }
 
-// ordered is a sequence whose ids are read in their order: one that is drawn from, or
-// the one by which a table numbers its rows.
+// ordered is a sequence that is read in id order: ids are drawn from it, or it numbers the rows of
+// a table.
 type ordered struct {
 	name string // of the sequence, on PostgreSQL
 	rows string // the table; "": ids are drawn
@@ -39,30 +39,30 @@ func drawn(sequence string) ordered { return ordered{name: sequence} }
 
 func rowsOf(table string) ordered { return ordered{name: table + "_id_seq", rows: table} }
 
-// draw asks for the ids; PostgreSQL's sequences are no part of the transaction. One
-// has a text of its own: the other is planned anew each time, since its plan depends
-// on how many there are.
+// draw queries the ids; sequences of PostgreSQL are outside the transaction. A single id has its
+// own statement, because the plan of the other depends on n and is made again each time.
 func (s *pgSession) draw(sequence string, n int, a *Result[int64]) {
 	if n == 1 {
 		a.expect(Value[int64], `SELECT nextval($1::text::regclass)`, []any{sequence})
 	} else {
-		a.expect(Value[int64], `SELECT nextval($1::text::regclass) FROM generate_series(1, $2::int)`, []any{sequence, n})
+		a.expect(Value[int64], `SELECT nextval($1::text::regclass)
+			FROM generate_series(1, $2::int)`, []any{sequence, n})
 	}
 	s.send(&a.statement)
 }
 
-// draw counts on; a session that only reads has no numbers.
+// draw counts up in memory. A read-only session has no numbers.
 func (s *sqliteSession) draw(sequence string, n int, a *Result[int64]) {
 	if s.err == nil {
 		a.found, s.err = s.numbers.take(sequence, n)
 	}
-	a.done, a.err = true, s.err
+	a.done = true
+	a.err = s.err
 }
 
-// numbers are the sequences of one group of SQLite's transactions. The first to
-// draw reads where a sequence stands, the others count on in memory, and the
-// group's commit stores where it ended. Nobody else can draw meanwhile: the group
-// holds the lock of the one writer.
+// numbers are the sequences of one group of SQLite transactions. The first draw reads the last id,
+// later ones count in memory, and the group's commit stores the result. No one else can draw
+// meanwhile: the group holds the lock of the single writer.
 type numbers struct {
 	conn *sqliteConn
 	last map[string]int64
@@ -96,7 +96,8 @@ func (n *numbers) take(sequence string, many int) ([]int64, error) {
 
 func (n *numbers) store() error {
 	for sequence, last := range n.last {
-		if err := n.conn.run(&statement{sql: `UPDATE sequences SET last = $2 WHERE name = $1`, args: []any{sequence, last}}); err != nil {
+		if err := n.conn.run(&statement{sql: `UPDATE sequences SET last = $2
+			WHERE name = $1`, args: []any{sequence, last}}); err != nil {
 			return err
 		}
 	}

@@ -9,19 +9,18 @@ import (
 	"time"
 )
 
-// sqliteToken finds what sqliteText translates, and before it all that it must pass over
-// whole: literals, quoted names, comments and words, in which a $ means itself. One
-// that is not closed goes to the end of the text, as SQLite reads it.
+// sqliteToken matches the parts that sqliteText translates. Before them it matches the parts to
+// skip, in which $ has no meaning: literals, quoted names, comments and words. An unclosed one
+// extends to the end of the text, as in SQLite.
 //
-// A list of numbers ([]int64) or of texts ([]string) is one argument whatever its length,
-// asked for by "= ANY($n)", so that there is one statement to prepare. A column can hold
-// one of numbers, too: BIGINT[] on PostgreSQL, TEXT on SQLite.
+// A list of numbers ([]int64) or strings ([]string) is one argument of any length, used as "=
+// ANY($n)", so there is one statement to prepare.
 var sqliteToken = regexp.MustCompile(`(?s)'[^']*(?:'|$)|"[^"]*(?:"|$)|\x60[^\x60]*(?:\x60|$)|\[[^\]]*(?:\]|$)` +
 	`|--[^\n]*|/\*.*?(?:\*/|$)|[A-Za-z_\x{80}-\x{10FFFF}][A-Za-z0-9_$\x{80}-\x{10FFFF}]*` +
 	`|= ANY\(\$(\d+)\)|\$(\d+)`)
 
-// sqliteText is a text as SQLite understands it: a list is JSON there. SQLite knows
-// $1 as a name, numbered by first appearance; ?1 is what everybody else means by $1.
+// sqliteText translates a statement for SQLite, where a list is JSON. SQLite treats $1 as a name,
+// numbered by first appearance; its ?1 is the first argument.
 func sqliteText(sql string) string {
 	var b strings.Builder
 	done := 0
@@ -55,30 +54,21 @@ func sqliteTexts(list []string) (string, error) {
 	return string(b), err
 }
 
-// Unnest is a table of one column, value, to select from: the numbers of a list that is
-// stored in a column.
-func (tx *Tx) Unnest(column string) string { return tx.engine.elements(column) }
-
-// Numbers is such a table of the numbers of a list that is an argument, such as $1. To
-// join it with a table takes two thirds of the time of "= ANY($1)" on SQLite.
+// Numbers returns a table expression with one column, value: the numbers of a list argument such as
+// $1. On SQLite a join with it takes two thirds of the time of "= ANY($1)".
 func (db *DB) Numbers(argument string) string { return db.engine.numbers(argument) }
 
 func (p *postgres) numbers(argument string) string {
-	return p.elements("CAST(" + argument + " AS BIGINT[])")
+	return "unnest(CAST(" + argument + " AS BIGINT[])) AS elements(value)"
 }
 
-func (l *sqlite) numbers(argument string) string { return l.elements(argument) }
+func (l *sqlite) numbers(argument string) string { return "json_each(" + argument + ") AS elements" }
 
-func (p *postgres) elements(column string) string { return "unnest(" + column + ") AS elements(value)" }
-
-func (l *sqlite) elements(column string) string { return "json_each(" + column + ") AS elements" }
-
-// PlanOnce has each statement that is queued from now on planned once on its connection,
-// for any values, by an index if there is one. PostgreSQL would plan those with lists anew
-// in every transaction, since it takes short lists to be cheaper than the usual ones, and
-// that takes longer than to run them. A plan that reads the whole of a table while that is
-// small would be used until the server looks at the table again, a minute later, when a
-// launch day has made it large.
+// PlanOnce makes PostgreSQL plan the statements queued after it once per connection, for any
+// values. Otherwise it plans statements with lists again in every transaction, because it assumes
+// short lists to be cheaper; that takes longer than running them. Plans use an index if there is
+// one. A table scan planned while the table is small would stay in use until the next analyze, a
+// minute later. By then a launch day has made the table large.
 func (tx *Tx) PlanOnce() {
 	if sql := tx.engine.planOnce(); sql != "" {
 		tx.Queue(sql)
@@ -91,15 +81,14 @@ func (p *postgres) planOnce() string {
 
 func (l *sqlite) planOnce() string { return "" }
 
-// Insert queues new rows of a table, which go to the database in the same round trip as
-// what is queued beside them. Each has a value for each column, and those of a column
-// are of one type: int, int64, string, bool or time.Time.
+// Insert queues new rows of a table; they share the round trip of the statements queued with them.
+// Each row has a value for each column. The values of a column have one type: int, int64, string,
+// bool or time.Time.
 func (tx *Tx) Insert(table string, columns []string, rows [][]any) {
 	tx.insert(&batch{table: table, columns: columns, rows: rows})
 }
 
-// Copy is Insert for rows that may be many or long: PostgreSQL copies many, which takes
-// two round trips of their own.
+// Copy is Insert for many or long rows: PostgreSQL copies many of them, with two extra round trips.
 func (tx *Tx) Copy(table string, columns []string, rows [][]any) {
 	tx.insert(&batch{table: table, columns: columns, rows: rows, copied: true})
 }
@@ -113,42 +102,60 @@ func (tx *Tx) insert(b *batch) {
 	}
 }
 
-// InsertNew is Insert for rows of which some may be there already: one that a unique
-// index refuses is passed over. The answer is the columns returning of the others.
-func InsertNew[T any](tx *Tx, scan func(*Row, *T) error, table string, columns []string, rows [][]any, returning string) *Result[T] {
+// InsertNew is Insert that skips rows rejected by a unique index. The result has the columns
+// returning of the inserted rows.
+func InsertNew[T any](
+	tx *Tx,
+	scan func(*Row, *T) error,
+	table string,
+	columns []string,
+	rows [][]any,
+	returning string,
+) *Result[T] {
 	a := &Result[T]{tx: tx}
 	a.expect(scan, "", nil)
 	if len(rows) == 0 {
 		a.done = true
 		return a
 	}
-	a.sendAll(tx.engine.insert(&batch{table: table, columns: columns, rows: rows, rest: " ON CONFLICT DO NOTHING RETURNING " + returning}))
+	a.sendAll(
+		tx.engine.insert(
+			&batch{table: table, columns: columns, rows: rows, rest: " ON CONFLICT DO NOTHING RETURNING " + returning},
+		),
+	)
 	return a
 }
 
-// sendAll queues statements whose rows together are the answer.
+// sendAll queues statements that together yield the result.
 func (a *Result[T]) sendAll(list []*statement) {
 	last := len(list) - 1
 	for _, s := range list[:last] {
 		s.each = a.each
 		a.tx.session.send(s)
 	}
-	a.sql, a.args = list[last].sql, list[last].args
+	a.sql = list[last].sql
+	a.args = list[last].args
 	a.tx.session.send(&a.statement)
 }
 
-// UpdateRows queues changes of rows of a table: of that whose first column has the first
-// value, which is unique, the others are set, and besides what the text set says. The
-// answer is the first column of each row that was there, and the columns returning. The
-// texts name one of columns with its table.
-func UpdateRows[T any](tx *Tx, scan func(*Row, *T) error, table string, columns []string, rows [][]any, set, returning string) *Result[T] {
+// UpdateRows queues updates of a table. The first of columns is unique and selects the row; the
+// others are set, together with the assignments in set. The result has the first column of each row
+// found, and the columns returning. set and returning must qualify names of columns by table.
+func UpdateRows[T any](
+	tx *Tx,
+	scan func(*Row, *T) error,
+	table string,
+	columns []string,
+	rows [][]any,
+	set, returning string,
+) *Result[T] {
 	a := &Result[T]{tx: tx}
 	a.expect(scan, "", nil)
 	a.sendAll(tx.engine.update(&batch{table: table, columns: columns, rows: rows}, set, returning))
 	return a
 }
 
-// update is a statement for each row.
+// update returns one statement per row.
 func (l *sqlite) update(b *batch, set, returning string) []*statement {
 	for i, name := range b.columns[1:] {
 		set += fmt.Sprintf(", %s = $%d", name, i+2)
@@ -162,35 +169,43 @@ func (l *sqlite) update(b *batch, set, returning string) []*statement {
 	return list
 }
 
-// update is one statement with a list for each column.
+// update returns one statement with a list for each column.
 func (p *postgres) update(b *batch, set, returning string) []*statement {
 	for _, name := range b.columns[1:] {
 		set += ", " + name + " = listed." + name
 	}
 	lists, args := b.lists()
 	key := b.table + "." + b.columns[0]
-	return []*statement{{sql: "UPDATE " + b.table + " SET " + set + " FROM unnest(" + lists + ") AS listed(" + strings.Join(b.columns, ", ") +
-		") WHERE " + key + " = listed." + b.columns[0] + " RETURNING " + key + ", " + returning, args: args}}
+	return []*statement{
+		{
+			sql: "UPDATE " + b.table + " SET " + set + " FROM unnest(" + lists + ") AS listed(" + strings.Join(
+				b.columns,
+				", ",
+			) +
+				") WHERE " + key + " = listed." + b.columns[0] + " RETURNING " + key + ", " + returning,
+			args: args,
+		},
+	}
 }
 
-// batch is rows for a table.
+// batch is a set of rows for a table.
 type batch struct {
 	table   string
 	columns []string
 	rows    [][]any
-	rest    string // of the statement, behind the rows
-	copied  bool   // they may be copied
+	rest    string // of the statement, after the rows
+	copied  bool   // may use COPY
 }
 
 func (b *batch) into() string {
 	return "INSERT INTO " + b.table + " (" + strings.Join(b.columns, ", ") + ") "
 }
 
-// insert is a statement for each row: it is prepared once, and a call of SQLite is
-// no trip.
+// insert returns one statement per row: it is prepared once, and calling SQLite needs no round
+// trip.
 func (l *sqlite) insert(b *batch) []*statement { return b.single() }
 
-// single is a statement for each row.
+// single returns one statement per row.
 func (b *batch) single() []*statement {
 	marks := make([]string, len(b.columns))
 	for i := range marks {
@@ -204,26 +219,27 @@ func (b *batch) single() []*statement {
 	return list
 }
 
-// copyFrom is how many rows are cheaper to copy, though that takes two round trips.
+// copyFrom is the number of rows from which COPY is cheaper despite its two round trips.
 const copyFrom = 64
 
-// insert is one statement with a list for each column, the same for any number of rows.
-// Many are copied: the server takes and writes them by the page, and nobody has to hold
-// all of them in one message.
+// insert returns one statement with a list for each column, the same for any number of rows. Many
+// rows use COPY: the server reads and writes them by the page, and no message has to hold all of
+// them.
 func (p *postgres) insert(b *batch) []*statement {
 	if b.copied && len(b.rows) >= copyFrom {
 		return []*statement{{sql: "COPY " + b.table, copied: b}}
 	}
-	if len(b.rows) == 1 { // which takes half the time so
+	if len(b.rows) == 1 { // half the time
 		return b.single()
 	}
 	lists, args := b.lists()
 	return []*statement{{sql: b.into() + "SELECT * FROM unnest(" + lists + ")" + b.rest, args: args}}
 }
 
-// lists are the columns of the rows as arguments of a statement, a list each.
+// lists returns the columns of the rows as arguments, one list each.
 func (b *batch) lists() (text string, args []any) {
-	lists, args := make([]string, len(b.columns)), make([]any, len(b.columns))
+	lists := make([]string, len(b.columns))
+	args = make([]any, len(b.columns))
 	for i := range lists {
 		var kind string
 		args[i], kind = column(b.rows, i)
@@ -232,7 +248,7 @@ func (b *batch) lists() (text string, args []any) {
 	return strings.Join(lists, ", "), args
 }
 
-// column is one column of rows as a list, and PostgreSQL's name of what it is a list of.
+// column returns one column of rows as a list, and PostgreSQL's name of the element type.
 func column(rows [][]any, i int) (list any, kind string) {
 	switch rows[0][i].(type) {
 	case string:

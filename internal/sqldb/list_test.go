@@ -21,8 +21,8 @@ func table(t *testing.T, db *sqldb.DB, sql string) {
 	})
 }
 
-// TestLists: rows of every kind of value go in at once, and lists of any length
-// choose among them, beside other arguments and more than once in a statement.
+// TestLists: rows with every kind of value are inserted together. Lists of any length select among
+// them, beside other arguments and more than once in a statement.
 func TestLists(t *testing.T) {
 	db := sqldbtest.Open(t)
 	text := `a "quoted" \ ' {,} text`
@@ -33,7 +33,7 @@ func TestLists(t *testing.T) {
 	columns := []string{"at", "text", "even", "n", "id"}
 	table(t, db, `CREATE TABLE lists (id BIGINT, at BIGINT, text TEXT, even BOOLEAN, n BIGINT)`)
 	write(t, db, func(tx *sqldb.Tx) error {
-		tx.Copy("lists", columns, rows[:20]) // few go another way than many
+		tx.Copy("lists", columns, rows[:20]) // few rows take another path than many
 		tx.Copy("lists", columns, rows[20:500])
 		tx.Insert("lists", columns, rows[500:])
 		tx.Insert("lists", columns, nil)
@@ -62,8 +62,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// A row that is refused fails the transaction, as with any statement that is queued,
-// whether there are few or many.
+// A rejected row fails the transaction, like any queued statement, with few rows or many.
 func TestInsertFails(t *testing.T) {
 	db := sqldbtest.Open(t)
 	table(t, db, `CREATE TABLE singles (id BIGINT PRIMARY KEY)`)
@@ -87,7 +86,7 @@ func TestInsertFails(t *testing.T) {
 	}
 }
 
-// Rows that are there already are passed over, and the answer is those that were not.
+// Existing rows are skipped; the result has only the new ones.
 func TestInsertNew(t *testing.T) {
 	db := sqldbtest.Open(t)
 	table(t, db, `CREATE TABLE news (id BIGINT PRIMARY KEY, name TEXT NOT NULL UNIQUE)`)
@@ -152,8 +151,7 @@ func TestUpdateRows(t *testing.T) {
 	}
 }
 
-// Rows go in where they were queued, few or many: after what was queued before, and
-// before what is asked next.
+// Rows are inserted in queue order, few or many: after earlier statements and before later queries.
 func TestInsertKeepsItsPlace(t *testing.T) {
 	db := sqldbtest.Open(t)
 	table(t, db, `CREATE TABLE places (id BIGINT)`)
@@ -178,25 +176,4 @@ func TestInsertKeepsItsPlace(t *testing.T) {
 			t.Errorf("%d rows of %d, %v", twice, 2*n, err)
 		}
 	}
-}
-
-// A list can be stored, and what is in it selected.
-func TestStoredLists(t *testing.T) {
-	db := sqldbtest.Open(t)
-	kind := "TEXT"
-	if sqldbtest.Postgres() {
-		kind = "BIGINT[]"
-	}
-	table(t, db, `CREATE TABLE stored (id BIGINT, list `+kind+`)`)
-	write(t, db, func(tx *sqldb.Tx) error {
-		for id, list := range [][]int64{{}, {7}, {-3, 1<<63 - 1, 7}} {
-			tx.Queue(`INSERT INTO stored (id, list) VALUES ($1, $2)`, id, list)
-		}
-		got, err := sqldb.All(t.Context(), tx, sqldb.Value[int64],
-			`SELECT DISTINCT elements.value FROM stored AS s, `+tx.Unnest("s.list")+` WHERE s.id > $1 ORDER BY 1`, 0)
-		if diff := cmp.Diff([]int64{-3, 7, 1<<63 - 1}, got); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
-		}
-		return err
-	})
 }

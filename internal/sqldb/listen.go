@@ -8,25 +8,24 @@ import (
 	"time"
 )
 
-// The times of a listener.
+// Intervals of a listener.
 const (
-	pingEvery     = 5 * time.Second        // to oneself; an unheard one means that nothing is heard
-	relistenAfter = time.Second            // a failure to connect
-	deafEvery     = 100 * time.Millisecond // how often a listener that hears nothing is told to look
-	peekEvery     = 20 * time.Millisecond  // at SQLite's file, for commits of other processes
+	pingEvery     = 5 * time.Second        // to itself; an unheard ping means that messages are lost
+	relistenAfter = time.Second            // after a failure to connect
+	deafEvery     = 100 * time.Millisecond // how often a listener without messages is told to look
 )
 
-// Listen calls hear with each message that Notify sends to a channel, until ctx ends.
-// hear("") means that something may have been missed: it comes once the listening is
-// established, again after each interruption, and often where messages do not arrive,
-// as behind a pooler that gives each transaction another session. On SQLite, which
-// sends no messages, it comes when another process has committed. hear must not block.
+// Listen calls hear with each message that Notify sends to a channel, until ctx ends. hear("")
+// means that messages may have been missed. It comes when listening begins and after each
+// interruption. It also comes often if no messages arrive, as behind a pooler that gives each
+// transaction another session. SQLite has no messages; there it comes when another process has
+// committed. hear must not block.
 func (db *DB) Listen(ctx context.Context, channel string, hear func(message string)) error {
 	return db.engine.listen(ctx, channel, hear)
 }
 
-// Notify sends messages to all who listen to a channel, in a transaction of its own.
-// On SQLite it does nothing: other processes see the commit.
+// Notify sends messages to all listeners of a channel, in its own transaction. On SQLite it does
+// nothing: other processes see the commit.
 func (db *DB) Notify(ctx context.Context, channel string, messages ...string) error {
 	if len(messages) == 0 {
 		return nil
@@ -54,10 +53,10 @@ type listener struct {
 	hear    func(string)
 	log     *slog.Logger
 	unheard int  // connections in a row that did not hear their first ping
-	told    bool // that nothing is heard
+	told    bool // the lack of messages is logged
 }
 
-// errUnheard says that a ping to oneself did not arrive.
+// errUnheard means that a ping to itself did not arrive.
 var errUnheard = errors.New("a message to this connection itself did not arrive")
 
 func (p *postgres) listen(ctx context.Context, channel string, hear func(string)) error {
@@ -76,13 +75,13 @@ func (p *postgres) listen(ctx context.Context, channel string, hear func(string)
 	return context.Cause(ctx)
 }
 
-// once connects and listens until that fails.
+// once connects and listens until an error.
 func (l *listener) once(ctx context.Context) error {
 	conn, err := l.engine.reserve(ctx)
 	if err != nil {
 		return err
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is given up
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // abandoned anyway
 	pings := "claviger_ping_" + rand.Text()
 	for _, channel := range []string{l.channel, pings} {
 		if err := conn.Listen(ctx, channel); err != nil {
@@ -97,9 +96,9 @@ func (l *listener) once(ctx context.Context) error {
 	}
 }
 
-// untilPing sends a ping and passes messages on until the next one is due. It fails when
-// the ping is not heard by then. A listener whose first pings, on two connections in a
-// row, are not heard is told to look often.
+// untilPing sends a ping and forwards messages until the next one is due. It fails if the ping has
+// not arrived by then. If the first pings on two connections in a row are lost, the listener is
+// told to look often.
 func (l *listener) untilPing(ctx context.Context, conn *Reserved, pings string, heard bool) error {
 	due := time.Now().Add(l.engine.ping)
 	if err := l.ping(ctx, conn, pings); err != nil {
@@ -141,55 +140,24 @@ func (l *listener) ping(ctx context.Context, conn *Reserved, pings string) error
 }
 
 func (l *listener) arrived() {
-	if l.unheard = 0; l.told {
+	l.unheard = 0
+	if l.told {
 		l.told = false
 		l.log.Info("messages between nodes arrive again")
 	}
 }
 
-// missed counts a ping that was not heard. One after others that were means only that the
-// connection is lost.
+// missed counts an unheard ping. If earlier pings of the connection arrived, only the connection is
+// lost.
 func (l *listener) missed(heard bool) {
 	if heard {
 		return
 	}
 	if l.unheard++; l.unheard > 1 && !l.told {
 		l.told = true
-		l.log.Warn("messages between nodes do not arrive, perhaps for a pooler in transaction mode; the database is asked instead, ten times a second")
+		l.log.Warn(
+			"messages between nodes do not arrive, perhaps for a pooler in transaction mode; the database is asked " +
+				"instead, ten times a second",
+		)
 	}
-}
-
-func (l *sqlite) listen(ctx context.Context, _ string, hear func(string)) error {
-	ticker := time.NewTicker(peekEvery)
-	defer ticker.Stop()
-	known := int64(-1) // the first is heard too: whoever looks then misses no later commit
-	for {
-		version, err := l.dataVersion(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case errors.Is(err, ErrClosed):
-			return err
-		case err == nil && version != known:
-			known = version
-			hear("")
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-ticker.C:
-		}
-	}
-}
-
-// dataVersion moves when another process commits. The connection that writes is asked,
-// for which our own commits do not count.
-func (l *sqlite) dataVersion(ctx context.Context) (version int64, err error) {
-	err = l.writer.ask(ctx, &request{ctx: ctx, log: func(c *sqliteConn) error {
-		return c.run(&statement{
-			sql:  `PRAGMA data_version`,
-			each: func(r *Row) error { return r.Scan(&version) },
-		})
-	}})
-	return version, err
 }

@@ -12,7 +12,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// listening listens to a channel until the test ends and returns what is heard.
+// listening listens to a channel until the test ends and returns the messages.
 func listening(t *testing.T, db *sqldb.DB, channel string) <-chan string {
 	t.Helper()
 	heard := make(chan string, 10_000)
@@ -28,7 +28,7 @@ func listening(t *testing.T, db *sqldb.DB, channel string) <-chan string {
 	return heard
 }
 
-// hear waits for a message, past those that only say to look.
+// hear waits for a message and skips those that only say to look.
 func hear(t *testing.T, heard <-chan string, want string) {
 	t.Helper()
 	late := time.After(30 * time.Second)
@@ -47,7 +47,7 @@ func hear(t *testing.T, heard <-chan string, want string) {
 	}
 }
 
-// TestListen: messages of the channel are heard by those who listen to it.
+// TestListen: all listeners of a channel hear its messages.
 func TestListen(t *testing.T) {
 	url := sqldbtest.URL(t)
 	db, other := sqldbtest.OpenWith(t, url, sqldb.Options{}), sqldbtest.OpenWith(t, url, sqldb.Options{})
@@ -70,8 +70,8 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// TestListenHearsCommitsOfOthers: on SQLite, where there are no messages, commits of another
-// process are heard.
+// TestListenHearsCommitsOfOthers: on SQLite, which has no messages, listeners hear commits of
+// another process.
 func TestListenHearsCommitsOfOthers(t *testing.T) {
 	if sqldbtest.Postgres() {
 		t.Skip("PostgreSQL has messages")
@@ -86,8 +86,8 @@ func TestListenHearsCommitsOfOthers(t *testing.T) {
 	}
 }
 
-// TestListenAfterInterruption: when its connection is ended, it listens again, and says that
-// something may have been missed.
+// TestListenAfterInterruption: after its connection is ended, it listens again and reports that
+// messages may have been missed.
 func TestListenAfterInterruption(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("SQLite has no connections that others end")
@@ -104,22 +104,22 @@ func TestListenAfterInterruption(t *testing.T) {
 	hear(t, heard, "x")
 }
 
-// endSessions ends the connections of that name, and fails if there are none.
+// endSessions ends the connections with a name, and fails if there are none.
 func endSessions(t *testing.T, db *sqldb.DB, name string) {
 	t.Helper()
 	r, err := db.Reserve(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close(t.Context()) //nolint:errcheck // it is over
+	defer r.Close(t.Context()) //nolint:errcheck // done
 	n, err := sqldb.One(t.Context(), r, sqldb.Value[int64], `SELECT `+r.EndSessions("name")+` FROM (SELECT CAST($1 AS TEXT) AS name) AS one`, name)
 	if err != nil || n == 0 {
 		t.Fatalf("%d connections were ended: %v", n, err)
 	}
 }
 
-// TestReserve: a reserved connection works while the pool is exhausted, has the name of all, and
-// its clock is the time.
+// TestReserve: a reserved connection works while the pool is exhausted, has the shared session
+// name, and its clock is right.
 func TestReserve(t *testing.T) {
 	url := sqldbtest.URL(t)
 	db := sqldbtest.OpenWith(t, url, sqldb.Options{Readers: 1})
@@ -133,9 +133,9 @@ func TestReserve(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close(t.Context()) //nolint:errcheck // it is over
+	defer r.Close(t.Context()) //nolint:errcheck // done
 	err = db.Read(t.Context(), func(tx *sqldb.Tx) error {
-		if _, err := sqldb.One(t.Context(), tx, sqldb.Value[int64], `SELECT 1`); err != nil { // the only one is taken
+		if _, err := sqldb.One(t.Context(), tx, sqldb.Value[int64], `SELECT 1`); err != nil { // the only one is in use
 			return err
 		}
 		for from, reader := range map[string]sqldb.Reader{"the pool": tx, "the reserved one": r} {

@@ -2,28 +2,14 @@ package sqldb
 
 import (
 	"context"
-	"embed"
 	"fmt"
-	"io/fs"
-	"path"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
+	"claviger/internal/release"
 )
 
-// The migrations of both databases: same numbers, same columns.
-//
-//go:embed migrations
-var migrations embed.FS
-
-type migration struct {
-	name string
-	text string
-}
-
-// madeTable is where it is written down which migrations were applied.
+// madeTable records the applied migrations.
 const madeTable = `CREATE TABLE IF NOT EXISTS migrations (
 	name       TEXT NOT NULL PRIMARY KEY,
 	applied_at BIGINT NOT NULL
@@ -31,104 +17,77 @@ const madeTable = `CREATE TABLE IF NOT EXISTS migrations (
 
 const madeRow = `INSERT INTO migrations (name, applied_at) VALUES ($1, $2)`
 
-// Migrate applies the migrations that are missing, all or none, and returns
-// their names. Nodes that start at the same time take turns.
+// Statements on the oldest version of the program that may run on the schema.
+const (
+	readOldest  = `SELECT version FROM oldest_program`
+	writeOldest = `UPDATE oldest_program SET version = $1`
+)
+
+// Migrate applies the missing migrations, except contracting ones, and returns their names. Nodes
+// that start at the same time take turns. Nodes of the previous release continue to work, unless
+// Schema.Stop is set.
+//
+// On SQLite all are applied, or none. On PostgreSQL this is so for those from before 1.0.0, and each
+// later one has its own transaction, so that it never makes others wait for long.
 func (db *DB) Migrate(ctx context.Context) ([]string, error) {
 	return db.MigrateBefore(ctx, "")
 }
 
-// MigrateBefore is Migrate for the migrations whose names sort before name, or for all
-// when it is empty: with them, a test can store rows as an older program did.
+// MigrateBefore is Migrate for the migrations that sort before name, or for all if it is empty.
+// Tests use it to store rows as an older program did.
 func (db *DB) MigrateBefore(ctx context.Context, name string) ([]string, error) {
-	all, err := load(db.engine.folder())
-	if err != nil {
-		return nil, err
-	}
-	if name != "" {
-		all = slices.DeleteFunc(all, func(m migration) bool { return m.name >= name })
-	}
-	names, err := db.engine.migrate(ctx, all)
-	if err != nil {
-		return nil, fmt.Errorf("migrate: %w", err)
-	}
-	return names, nil
+	return db.migrateSome(ctx, func(m migration) bool {
+		return m.kind != contracting && (name == "" || m.name < name)
+	})
 }
 
-// Migrated reports whether any migration was applied: whether the database is one of
-// this program's.
-func (db *DB) Migrated(ctx context.Context) (bool, error) {
-	made, err := db.engine.applied(ctx)
-	if err != nil {
-		return false, fmt.Errorf("read which migrations were applied: %w", err)
-	}
-	return len(made) > 0, nil
-}
-
-// Known refuses a database whose schema a newer version of this program has made.
-func (db *DB) Known(ctx context.Context) error {
-	all, err := load(db.engine.folder())
-	if err != nil {
-		return err
-	}
-	made, err := db.engine.applied(ctx)
-	if err != nil {
-		return fmt.Errorf("read which migrations were applied: %w", err)
-	}
-	for name := range made {
-		if !slices.ContainsFunc(all, func(m migration) bool { return m.name == name }) {
-			return fmt.Errorf("the database was made by a newer version of this program, which knows %s; use that one", name)
-		}
-	}
-	return nil
-}
-
-// Pending returns the names of the migrations that Migrate would apply.
-func (db *DB) Pending(ctx context.Context) ([]string, error) {
-	all, err := load(db.engine.folder())
-	if err != nil {
-		return nil, err
-	}
-	made, err := db.engine.applied(ctx)
+// MigrateLike is Migrate, and applies the contracting migrations that another database has.
+func (db *DB) MigrateLike(ctx context.Context, other *DB) ([]string, error) {
+	made, err := other.engine.applied(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read which migrations were applied: %w", err)
 	}
-	names := []string{}
-	for _, m := range missing(all, made) {
-		names = append(names, m.name)
-	}
-	return names, nil
+	return db.migrateSome(ctx, func(m migration) bool { return m.kind != contracting || made[m.name] })
 }
 
-// Migrations are the files of the migrations, in the folder migrations.
-func Migrations() fs.FS { return migrations }
+// Contract applies contracting migrations by their names, and returns those that were missing. From
+// then on, versions of the program that need the old form must not run.
+func (db *DB) Contract(ctx context.Context, names []string) ([]string, error) {
+	return db.migrateSome(ctx, func(m migration) bool {
+		return m.kind == contracting && slices.Contains(names, m.name)
+	})
+}
 
-func load(folder string) ([]migration, error) {
-	files, err := fs.Glob(migrations, path.Join("migrations", folder, "*.sql"))
+func (db *DB) migrateSome(ctx context.Context, may func(migration) bool) ([]string, error) {
+	all, err := db.load()
 	if err != nil {
-		return nil, fmt.Errorf("list migrations: %w", err)
+		return nil, err
 	}
-	slices.Sort(files)
-	var all []migration
-	for _, f := range files {
-		text, err := migrations.ReadFile(f)
-		if err != nil {
-			return nil, fmt.Errorf("read a migration: %w", err)
-		}
-		all = append(all, migration{strings.TrimSuffix(path.Base(f), ".sql"), string(text)})
+	all = slices.DeleteFunc(all, func(m migration) bool { return !may(m) })
+	names, err := db.engine.migrate(ctx, all)
+	if err != nil {
+		return names, fmt.Errorf("migrate: %w", err)
 	}
-	return all, nil
+	return names, nil
 }
 
 func missing(all []migration, made map[string]bool) []migration {
 	return slices.DeleteFunc(slices.Clone(all), func(m migration) bool { return made[m.name] })
 }
 
+// raised returns the oldest version that may run after a migration, and whether it changes.
+func (m migration) raised(oldest string) (string, bool) {
+	if m.kind != contracting || !release.Before(oldest, m.since) {
+		return oldest, false
+	}
+	return release.Number(m.since), true
+}
+
 func (l *sqlite) migrate(ctx context.Context, all []migration) ([]string, error) {
 	var names []string
 	err := l.write(ctx, func(tx *Tx) error {
 		names = []string{}
-		conn := l.writer.conn
-		if err := conn.Exec(madeTable); err != nil {
+		if err := l.writer.conn.Exec(madeTable); err != nil {
 			return err
 		}
 		made, err := appliedNames(ctx, tx)
@@ -136,15 +95,32 @@ func (l *sqlite) migrate(ctx context.Context, all []migration) ([]string, error)
 			return err
 		}
 		for _, m := range missing(all, made) {
-			if err := conn.Exec(m.text); err != nil {
+			if err := l.apply(ctx, tx, m); err != nil {
 				return fmt.Errorf("%s: %w", m.name, err)
 			}
-			tx.Queue(madeRow, m.name, time.Now())
 			names = append(names, m.name)
 		}
 		return nil
 	})
 	return names, err
+}
+
+func (l *sqlite) apply(ctx context.Context, tx *Tx, m migration) error {
+	if err := l.writer.conn.Exec(m.text); err != nil {
+		return err
+	}
+	tx.Queue(madeRow, m.name, time.Now())
+	if m.kind != contracting {
+		return nil
+	}
+	oldest, err := One(ctx, tx, Value[string], readOldest)
+	if err != nil {
+		return err
+	}
+	if oldest, changes := m.raised(oldest); changes {
+		tx.Queue(writeOldest, oldest)
+	}
+	return nil
 }
 
 func (l *sqlite) applied(ctx context.Context) (map[string]bool, error) {
@@ -153,41 +129,6 @@ func (l *sqlite) applied(ctx context.Context) (map[string]bool, error) {
 		return nil, err
 	}
 	return appliedNames(ctx, &DB{engine: l})
-}
-
-// migrationLock is an arbitrary number that no other program is likely to lock.
-const migrationLock = 0x636c6176 // "clav"
-
-func (p *postgres) migrate(ctx context.Context, all []migration) ([]string, error) {
-	var names []string
-	err := pgx.BeginFunc(ctx, p.pool, func(t pgx.Tx) error {
-		names = []string{}
-		if _, err := t.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, migrationLock); err != nil {
-			return err
-		}
-		if _, err := t.Exec(ctx, madeTable); err != nil {
-			return err
-		}
-		rows, err := t.Query(ctx, `SELECT name FROM migrations`)
-		if err != nil {
-			return err
-		}
-		made, err := pgx.CollectRows(rows, pgx.RowTo[string])
-		if err != nil {
-			return err
-		}
-		for _, m := range missing(all, set(made)) {
-			if _, err := t.Exec(ctx, m.text); err != nil {
-				return fmt.Errorf("%s: %w", m.name, err)
-			}
-			if _, err := t.Exec(ctx, madeRow, m.name, time.Now().UnixNano()); err != nil {
-				return err
-			}
-			names = append(names, m.name)
-		}
-		return nil
-	})
-	return names, err
 }
 
 func (p *postgres) applied(ctx context.Context) (map[string]bool, error) {
@@ -200,13 +141,9 @@ func (p *postgres) applied(ctx context.Context) (map[string]bool, error) {
 
 func appliedNames(ctx context.Context, r Reader) (map[string]bool, error) {
 	names, err := All(ctx, r, Value[string], `SELECT name FROM migrations`)
-	return set(names), err
-}
-
-func set(names []string) map[string]bool {
-	m := map[string]bool{}
+	made := make(map[string]bool, len(names))
 	for _, n := range names {
-		m[n] = true
+		made[n] = true
 	}
-	return m
+	return made, err
 }

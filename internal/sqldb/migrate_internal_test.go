@@ -15,7 +15,7 @@ func upTo(t *testing.T, n int) *DB {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	all, err := load(db.engine.folder())
+	all, err := db.load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,9 +25,9 @@ func upTo(t *testing.T, n int) *DB {
 	return db
 }
 
-// TestAnswersMove: the answer to a refresh that may be repeated is still there
-// after the migration that gives answers their own table. Without it, a client that
-// repeats its refresh after an upgrade would lose its connection.
+// TestAnswersMove: the answer to a repeatable refresh survives the migration that gives answers
+// their own table. Otherwise a client that repeats its refresh after an upgrade would lose its
+// connection.
 func TestAnswersMove(t *testing.T) {
 	db := upTo(t, 3)
 	err := db.Write(t.Context(), func(tx *Tx) error {
@@ -48,9 +48,8 @@ func TestAnswersMove(t *testing.T) {
 	}
 }
 
-// TestDeliveriesMove: what was open or exhausted before the migration that parts the
-// outbox from what is sent is so after it, and nothing else is. Without it, events
-// would be lost by an upgrade, or sent again.
+// TestDeliveriesMove: the migration that separates the outbox keeps exactly the open and exhausted
+// deliveries. Otherwise an upgrade would lose events or send them again.
 func TestDeliveriesMove(t *testing.T) {
 	db := upTo(t, 4)
 	err := db.Write(t.Context(), func(tx *Tx) error {

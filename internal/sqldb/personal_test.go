@@ -10,7 +10,7 @@ import (
 	"claviger/internal/validate"
 )
 
-// old opens a database as a program before the migration left it.
+// old opens a database as it was before the migration.
 func old(t *testing.T, migration string, statements ...string) *sqldb.DB {
 	t.Helper()
 	db := sqldbtest.OpenWith(t, sqldbtest.Empty(t), sqldb.Options{})
@@ -29,7 +29,7 @@ func old(t *testing.T, migration string, statements ...string) *sqldb.DB {
 	return db
 }
 
-// column applies what is missing and returns a column of texts.
+// column applies the missing migrations and returns a text column.
 func column(t *testing.T, db *sqldb.DB, query string) []string {
 	t.Helper()
 	if _, err := db.Migrate(t.Context()); err != nil {
@@ -42,8 +42,8 @@ func column(t *testing.T, db *sqldb.DB, query string) []string {
 	return list
 }
 
-// TestEmailKeysFold: an account whose key was made by folding all of Unicode is
-// found by its own address after the migration.
+// TestEmailKeysFold: an account with a key folded by all of Unicode is found by its own address
+// after the migration.
 func TestEmailKeysFold(t *testing.T) {
 	emails := []string{"ANN@Example.com", "JÜRGEN@example.com", "\u212aim@example.com"}
 	db := old(t, "0008",
@@ -64,8 +64,8 @@ func TestEmailKeysFold(t *testing.T) {
 	}
 }
 
-// TestMailsBlank: what mails said that were sent or given up is gone after the
-// migration; those that wait still have it.
+// TestMailsBlank: the migration removes the contents of sent and abandoned emails; waiting ones
+// keep them.
 func TestMailsBlank(t *testing.T) {
 	db := old(t, "0008", `INSERT INTO mails (cause, thread, recipient, subject, body, html, state, attempts, due_at, lease_until, error, created_at, sent_at) VALUES
 		('a', '', 'ann@example.com', 'Hello', 'text', 'html', 1, 0, 1, 0, '', 1, 0),
@@ -78,8 +78,8 @@ func TestMailsBlank(t *testing.T) {
 	}
 }
 
-// TestAuditNamesNobody: entries from before the migration no longer have the names
-// and addresses of contacts, nor the reasons of refunds; what else they say stays.
+// TestAuditNamesNobody: the migration removes names and addresses of contacts and reasons of
+// refunds from older entries; the rest stays.
 func TestAuditNamesNobody(t *testing.T) {
 	db := old(t, "0008", `INSERT INTO audit_entries (id, at, actor_kind, actor_id, actor_name, action, subject, before, after) VALUES
 		(1, 1, 'partner', 1, 'Acme', 'contact.create', 'partner:1', '', '{"contact_id":1,"email":"ann@example.com","name":"Ann"}'),

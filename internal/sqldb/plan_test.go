@@ -8,7 +8,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// What is planned once while a table is small is planned as for a large one: the plan
+// A statement that is planned once while a table is small gets the plan for a large one: the plan
 // outlives the size. The setting ends with its transaction.
 func TestPlanOnceByIndex(t *testing.T) {
 	if !sqldbtest.Postgres() {

@@ -22,37 +22,34 @@ import (
 type postgres struct {
 	pool      *pgxpool.Pool
 	log       *slog.Logger
-	tries     int                    // of a write
+	tries     int                    // per write
 	cut       func(sql string) error // see Options
-	ping      time.Duration          // between two pings of a listener to itself
+	ping      time.Duration          // interval of a listener's pings to itself
 	committed atomic.Int64
 }
 
 func (p *postgres) commits() int64 { return p.committed.Load() }
 
-// maxTries bounds how often a transaction is run again when PostgreSQL says that
-// it got in another's way.
+// maxTries limits the runs of a transaction that PostgreSQL aborts because of a conflict.
 const maxTries = 5
 
-// sessionSettings are settings of the server for our sessions. The database URL may set
-// them, too.
+// sessionSettings are server settings for our sessions. The database URL may override them.
 var sessionSettings = map[string]string{
-	// A node that stops in the middle of a transaction, or is cut off from the
-	// database, must not hold its locks: all others would wait for them. Nothing
-	// of ours pauses inside a transaction, so this is long.
+	// A node that stops inside a transaction, or loses the database, must not keep its locks: all
+	// others would wait for them. Our code never pauses inside a transaction, so 5 s is long.
 	"idle_in_transaction_session_timeout": "5s",
-	// Where much waits to be delivered, the server takes the search for a few of it for a
-	// dear one, and compiles it first: 120 ms for one that takes 2.
+	// With a large outbox the planner overestimates the query for a few deliveries and JIT-compiles
+	// it: 120 ms instead of 2.
 	"jit": "off",
 }
 
 func openPostgres(ctx context.Context, url string, o Options) (engine, error) {
 	cfg, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		// The error of pgx quotes the URL, password masked; the cause is enough.
+		// The error of pgx quotes the URL with a masked password; the cause is enough.
 		return nil, fmt.Errorf("read the database URL: %w", errors.Unwrap(err))
 	}
-	cfg.MaxConns = int32(o.Readers) //nolint:gosec // a setting, checked where it is read
+	cfg.MaxConns = int32(o.Readers) //nolint:gosec // a setting, checked when it is read
 	if o.Readers <= 0 {
 		cfg.MaxConns = int32(10 * runtime.NumCPU()) //nolint:gosec // cores are few
 	}
@@ -88,6 +85,8 @@ func (p *postgres) readersMax() int { return int(p.pool.Config().MaxConns) }
 
 func (p *postgres) folder() string { return "postgres" }
 
+func (p *postgres) file() string { return "" }
+
 func (p *postgres) close() error {
 	p.pool.Close()
 	return nil
@@ -97,8 +96,8 @@ func (p *postgres) read(ctx context.Context, fn func(*Tx) error) error {
 	return p.transact(ctx, "begin isolation level repeatable read read only", fn)
 }
 
-// write runs fn until it is not in another's way. Writers of one partner take
-// their turns (see partner.Lock), so running again is rare.
+// write runs fn again after a conflict. Writers of one partner are serialized (see partner.Lock),
+// so this is rare.
 func (p *postgres) write(ctx context.Context, fn func(*Tx) error) error {
 	var err error
 	for range p.tries {
@@ -117,15 +116,15 @@ func (p *postgres) transact(ctx context.Context, begin string, fn func(*Tx) erro
 	if err != nil {
 		return fmt.Errorf("get a connection: %w", err)
 	}
-	// A connection that is not idle, as after a panic of fn, is not used again.
+	// A connection that is not idle, as after a panic of fn, is not reused.
 	defer conn.Release()
 	s := &pgSession{conn: conn.Conn(), begin: begin, cut: p.cut}
-	err = fn(&Tx{session: s, engine: p})
+	err = fn(&Tx{Locks: postgresLocks, session: s, engine: p})
 	if err == nil {
 		err = s.commit(ctx)
 	}
 	if err != nil && s.begun() && !conn.Conn().IsClosed() {
-		// The request may be over; the connection is worth saving all the same.
+		// The request may be over, but the connection can still be saved.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
 		if _, rerr := conn.Exec(ctx, "rollback"); rerr != nil {
@@ -146,9 +145,8 @@ func (p *postgres) query(ctx context.Context, s *statement) error {
 	return nil
 }
 
-// Advisory locks are numbers. Those with the sign bit are names (tryLocks), those
-// with the bit below it are marks, and the one of migrations has neither. The third bit
-// tells marks of rows from those of drawn ids.
+// Advisory locks are numbers. The sign bit means a name (tryLocks), the bit below it a mark. The
+// lock of migrations has neither. The third bit separates marks of rows from marks of drawn ids.
 
 func (p *postgres) tryLocks(names []string) *statement {
 	return &statement{
@@ -158,18 +156,24 @@ func (p *postgres) tryLocks(names []string) *statement {
 	}
 }
 
-// lastDrawn is the newest id of a sequence; a new one says 1 and means none.
+// lastDrawn selects the newest id of a sequence; a new sequence says 1 and means none.
 const lastDrawn = `SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM `
 
-// mark locks, until the transaction ends, the number of the newest id before its
-// own: what it draws next is higher. It also gives the transaction its number, by which
-// stableUpTo knows that there is one in flight.
+// mark locks the number of the newest id until the transaction ends; the transaction draws higher
+// ids. It also gives the transaction its number, which tells stableUpTo that one is in flight.
 func (p *postgres) mark(of ordered) *statement {
-	return &statement{sql: fmt.Sprintf(`SELECT pg_advisory_xact_lock_shared((%d::bigint << 61) | (%s%s)), pg_current_xact_id()`, of.marks(), lastDrawn, of.name)}
+	return &statement{
+		sql: fmt.Sprintf(
+			`SELECT pg_advisory_xact_lock_shared((%d::bigint << 61) | (%s%s)), pg_current_xact_id()`,
+			of.marks(),
+			lastDrawn,
+			of.name,
+		),
+	}
 }
 
-// marks are the first three bits of the marks of a sequence. There is one sequence of
-// each kind.
+// marks returns the first three bits of the marks of a sequence. There is one sequence of each
+// kind.
 func (o ordered) marks() int {
 	if o.rows != "" {
 		return 3
@@ -177,20 +181,20 @@ func (o ordered) marks() int {
 	return 2
 }
 
-// stableUpTo reads the newest id first, then the marks. A transaction whose mark is
-// not there yet draws its ids later still, so they are higher; one whose mark is
-// gone is decided, and whoever reads now sees what it did. The two go in one round trip,
-// but are not read as of one snapshot. Where no transaction that has a number is in flight,
-// the oldest being the one that comes next, there is no mark, and they are not read: the
-// server goes through all its connections for them, which takes five times as long as the
-// rest.
+// stableUpTo reads the newest id first, then the marks. A transaction without a mark so far draws
+// its ids later, so they are higher. One without its mark has ended, and a reader sees its rows.
+// Both queries share a round trip, but not a snapshot.
+//
+// If no numbered transaction is in flight (the oldest is the next one), there are no marks, and
+// they are not read: the server would search all its connections, which takes five times as long as
+// the rest.
 func (p *postgres) stableUpTo(ctx context.Context, of ordered) (int64, error) {
 	conn, err := p.pool.Acquire(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("get a connection: %w", err)
 	}
 	defer conn.Release()
-	tx := &Tx{session: &pgSession{conn: conn.Conn()}, engine: p} // without a begin
+	tx := &Tx{session: &pgSession{conn: conn.Conn()}, engine: p} // no begin
 	newest := QueueQuery(tx, Value[int64], lastDrawn+of.name)
 	oldest, err := QueueQuery(tx, Value[int64], `SELECT CASE WHEN age(pg_snapshot_xmin(now)::xid) = 0 THEN $2 ELSE (
 			SELECT coalesce(min(((classid::bigint & 536870911) << 32) | objid::bigint), $2)
@@ -204,20 +208,12 @@ func (p *postgres) stableUpTo(ctx context.Context, of ordered) (int64, error) {
 	return min(last, oldest), err
 }
 
-func (p *postgres) forUpdate() string { return " FOR UPDATE" }
+var postgresLocks = Locks{
+	ForUpdate: " FOR UPDATE", ForShare: " FOR SHARE", SkipLocked: " FOR NO KEY UPDATE SKIP LOCKED",
+}
 
-func (p *postgres) forKeyShare() string { return " FOR KEY SHARE" }
-
-func (p *postgres) forShare() string { return " FOR SHARE" }
-
-func (p *postgres) forNoKeyUpdate() string { return " FOR NO KEY UPDATE" }
-
-func (p *postgres) skipLockedNoKey() string { return " FOR NO KEY UPDATE SKIP LOCKED" }
-
-func (p *postgres) skipLocked() string { return " FOR UPDATE SKIP LOCKED" }
-
-// pgSession gathers statements and sends them in one pipeline: the begin goes
-// with the first, the commit with the last.
+// pgSession collects statements and sends them in one pipeline: begin with the first, commit with
+// the last.
 type pgSession struct {
 	conn    *pgx.Conn
 	begin   string // "" once it is sent
@@ -250,8 +246,7 @@ func (s *pgSession) flush(ctx context.Context) error {
 	return s.err
 }
 
-// nextTrip parts the statements that go to the server in one round trip from the rest.
-// A COPY goes alone.
+// nextTrip splits off the statements of the next round trip. A COPY goes alone.
 func nextTrip(sts []*statement) (trip, rest []*statement) {
 	n := slices.IndexFunc(sts, func(st *statement) bool { return st.copied != nil })
 	switch {
@@ -271,17 +266,18 @@ func (s *pgSession) copy(ctx context.Context, st *statement) error {
 	}
 	var err error
 	st.rows, err = s.conn.CopyFrom(ctx, pgx.Identifier{b.table}, b.columns, pgx.CopyFromRows(b.rows))
-	if err != nil && ctx.Err() != nil { // it may only say that the connection is closed
+	if err != nil && ctx.Err() != nil { // err may only say that the connection is closed
 		err = errors.Join(ctx.Err(), err)
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", st.sql, err)
 	}
-	st.done, st.err = true, err
+	st.done = true
+	st.err = err
 	return err
 }
 
-// pipeline sends statements in one round trip and takes their answers in order.
+// pipeline sends statements in one round trip and reads their answers in order.
 func (s *pgSession) pipeline(ctx context.Context, sts []*statement) error {
 	var b pgx.Batch
 	for i, st := range sts {
@@ -295,7 +291,7 @@ func (s *pgSession) pipeline(ctx context.Context, sts []*statement) error {
 	return s.answers(s.conn.SendBatch(ctx, &b), sts)
 }
 
-// answers takes the answers to statements, in their order.
+// answers reads the answers to statements, in order.
 func (s *pgSession) answers(answers pgx.BatchResults, sts []*statement) error {
 	var failed error
 	for _, st := range sts {
@@ -342,7 +338,7 @@ func (s *statement) take(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// pgArgs turns times into what is stored; pgx knows the rest.
+// pgArgs converts times to their stored form; pgx handles the rest.
 func pgArgs(args []any) []any {
 	for i, a := range args {
 		if t, ok := a.(time.Time); ok {
@@ -361,8 +357,8 @@ func (n *nanos) ScanInt64(v pgtype.Int8) error {
 	return nil
 }
 
-// IsDuplicate reports whether err is a breach of a unique index. On PostgreSQL
-// the transaction is lost with it; prefer ON CONFLICT.
+// IsDuplicate reports whether err is a violation of a unique index. On PostgreSQL it aborts the
+// transaction; prefer ON CONFLICT.
 func IsDuplicate(err error) bool {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return e.Code == "23505"

@@ -5,13 +5,15 @@ import (
 	"testing"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"claviger/internal/sqldb/internal/litefile"
 )
 
-// TestStatementsStayPrepared: unless it is told not to, SQLite plans a statement anew for
-// each value of its LIMIT, which takes longer than to run it.
+// TestStatementsStayPrepared: by default SQLite plans a statement again for each value of its
+// LIMIT, which takes longer than running it.
 func TestStatementsStayPrepared(t *testing.T) {
 	t.Parallel()
-	c, err := openSQLiteConn(t.Context(), privateFSName, filepath.Join(t.TempDir(), "a.db"), sqlitePragmas)
+	c, err := openSQLiteConn(t.Context(), litefile.Private, filepath.Join(t.TempDir(), "a.db"), sqlitePragmas)
 	if err != nil {
 		t.Fatal(err)
 	}

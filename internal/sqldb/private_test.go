@@ -16,15 +16,15 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// generous lets the files that are made from here to the test's end be everybody's.
+// generous sets a umask that lets everyone read new files until the test ends.
 func generous(t *testing.T) {
 	t.Helper()
 	before := syscall.Umask(0)
 	t.Cleanup(func() { syscall.Umask(before) })
 }
 
-// use does with a database what makes all of its files: it writes, reads on another
-// connection and takes the lock.
+// use makes a database create all of its files: it writes, reads on another connection and takes
+// the lock.
 func use(t *testing.T, db *sqldb.DB) {
 	t.Helper()
 	if _, err := db.Migrate(t.Context()); err != nil {
@@ -37,7 +37,7 @@ func use(t *testing.T, db *sqldb.DB) {
 	}
 }
 
-// modes is the mode of each file of a folder.
+// modes returns the mode of each file in a folder.
 func modes(t *testing.T, dir string) map[string]fs.FileMode {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -57,8 +57,8 @@ func modes(t *testing.T, dir string) map[string]fs.FileMode {
 
 var private = map[string]fs.FileMode{"a.db": 0o600, "a.db-wal": 0o600, "a.db-shm": 0o600, "a.db-sole": 0o600, "a.db-sole-journal": 0o600}
 
-// TestFilesAreTheOwners: no file beside the database is for others, when it is made,
-// when it is made again, or when an older version left it to others.
+// TestFilesAreTheOwners: no file beside the database is open to others: new, created again, or left
+// open by an older version.
 func TestFilesAreTheOwners(t *testing.T) {
 	if sqldbtest.Postgres() {
 		t.Skip("it is about SQLite's files")
@@ -88,20 +88,5 @@ func TestFilesAreTheOwners(t *testing.T) {
 				t.Errorf("files and modes (-want +got)\n%s", diff)
 			}
 		})
-	}
-}
-
-// TestBackupIsTheOwners: a backup is as secret as the database.
-func TestBackupIsTheOwners(t *testing.T) {
-	if sqldbtest.Postgres() {
-		t.Skip("it is about SQLite's files")
-	}
-	generous(t)
-	dir := t.TempDir()
-	if err := sqldbtest.OpenWith(t, sqldbtest.URL(t), sqldb.Options{}).Backup(t.Context(), filepath.Join(dir, "copy.db")); err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]fs.FileMode{"copy.db": 0o600}, modes(t, dir)); diff != "" {
-		t.Errorf("files and modes (-want +got)\n%s", diff)
 	}
 }

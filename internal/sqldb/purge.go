@@ -8,17 +8,16 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// Purge takes what the transaction deletes or overwrites out of the database's files
-// too, once it is committed: for data of people that must be gone. On SQLite the pages
-// are overwritten (secure_delete) and the log, which holds the pages of before, is
-// emptied. A reader can be in the way of that; then it is tried again until it is
-// done, and the next start does it if this process ends before. PostgreSQL keeps
-// what was deleted until it vacuums.
+// Purge removes the data that the transaction deletes or overwrites from the database's files after
+// the commit. It is for personal data that must be erased. On SQLite the pages are overwritten
+// (secure_delete), and the log, which has the old pages, is emptied. If a reader prevents that, it
+// is retried until it succeeds, or at the next start if this process ends first. PostgreSQL keeps
+// deleted rows until it vacuums.
 func (tx *Tx) Purge() { tx.AfterCommit(tx.engine.purge) }
 
 func (p *postgres) purge() {}
 
-// purge empties the log now, or else lets purger do it.
+// purge empties the log now, or leaves that to purger.
 func (l *sqlite) purge() {
 	ctx, stop := context.WithTimeout(context.Background(), time.Second)
 	defer stop()
@@ -27,20 +26,19 @@ func (l *sqlite) purge() {
 	}
 	select {
 	case l.unpurged <- struct{}{}:
-	default: // it is at it
+	default: // purger is already running
 	}
 }
 
-// The waits of purger: a snapshot lasts milliseconds, unless another program or a
-// backup reads.
+// Delays of purger: a snapshot lasts milliseconds, unless another program or a backup reads.
 const (
 	purgeFirst = 10 * time.Millisecond
-	purgeTell  = 32 * purgeFirst // the operator is told
+	purgeTell  = 32 * purgeFirst // warn the operator
 	purgeLast  = 512 * purgeFirst
 )
 
-// purger empties the log when readers were in the way of that, until the database
-// is closed, which empties it too.
+// purger empties the log after readers prevented it. It stops when the database is closed, which
+// empties the log too.
 func (l *sqlite) purger(ctx context.Context, log *slog.Logger) {
 	defer close(l.purged)
 	ctx, stop := context.WithCancel(ctx)
@@ -66,7 +64,14 @@ func (l *sqlite) purger(ctx context.Context, log *slog.Logger) {
 			}
 			if wait >= purgeTell && !told && ctx.Err() == nil {
 				told = true
-				log.Warn("erased data is still in the database's log, because somebody reads an older state of it; the log is emptied when that ends", "file", l.path+"-wal", "err", err)
+				log.Warn(
+					"erased data is still in the database's log, because a reader uses an older state of it; the "+
+						"log is emptied when that ends",
+					"file",
+					l.path+"-wal",
+					"err",
+					err,
+				)
 			}
 			select {
 			case <-time.After(wait):
@@ -80,16 +85,16 @@ func (l *sqlite) purger(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// emptyLog moves the log into the database and cuts it to nothing, between two
-// groups of writes. False: somebody reads what is only there. It does not wait for
-// them, since everybody's writes would wait with it.
+// emptyLog moves the log into the database and truncates it, between two groups of writes. False
+// means that a reader still needs the log. It does not wait for readers, because all writes would
+// wait with it.
 func (w *writer) emptyLog(ctx context.Context) (bool, error) {
 	emptied := false
 	err := w.ask(ctx, &request{ctx: ctx, log: func(c *sqliteConn) error {
 		if err := c.BusyTimeout(0); err != nil {
 			return err
 		}
-		defer c.BusyTimeout(sqliteBusy) //nolint:errcheck // it only sets a number
+		defer c.BusyTimeout(sqliteBusy) //nolint:errcheck // only sets a number
 		_, _, err := c.WALCheckpoint("main", sqlite3.CHECKPOINT_TRUNCATE)
 		emptied = err == nil
 		return err

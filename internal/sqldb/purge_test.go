@@ -12,7 +12,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// holds reports which of a database's files have a text in them.
+// holds returns the database files that contain text.
 func holds(t *testing.T, path, text string) []string {
 	t.Helper()
 	found := []string{}
@@ -44,12 +44,12 @@ func remember(t *testing.T, db *sqldb.DB) {
 	t.Helper()
 	write(t, db, func(tx *sqldb.Tx) error {
 		note(tx, "short", hidden)
-		note(tx, "long", strings.Repeat(hidden, 1000)) // it has pages of its own
+		note(tx, "long", strings.Repeat(hidden, 1000)) // needs its own pages
 		return nil
 	})
 }
 
-// TestPurge: what was deleted is in none of the files.
+// TestPurge: deleted data is in none of the files.
 func TestPurge(t *testing.T) {
 	if sqldbtest.Postgres() {
 		t.Skip("it is about SQLite's files")
@@ -69,8 +69,8 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// TestPurgeWaitsForReaders: a reader of the state before is in the way; the log is
-// emptied when it ends, and writes do not wait for that.
+// TestPurgeWaitsForReaders: a reader of the old state blocks the purge. The log is emptied when it
+// ends, and writes do not wait for that.
 func TestPurgeWaitsForReaders(t *testing.T) {
 	if sqldbtest.Postgres() {
 		t.Skip("it is about SQLite's files")
@@ -104,8 +104,7 @@ func TestPurgeWaitsForReaders(t *testing.T) {
 	}
 }
 
-// TestPurgeAfterCrash: a process that ended between the commit and the purge leaves
-// it to the next start.
+// TestPurgeAfterCrash: if a process ends between commit and purge, the next start purges.
 func TestPurgeAfterCrash(t *testing.T) {
 	if sqldbtest.Postgres() {
 		t.Skip("it is about SQLite's files")
@@ -128,15 +127,15 @@ func TestPurgeAfterCrash(t *testing.T) {
 		t.Fatal("it was never there")
 	}
 	next := sqldbtest.OpenWith(t, copied, sqldb.Options{})
-	for len(holds(t, copied, hidden)) > 0 { // until the test's time is over
+	for len(holds(t, copied, hidden)) > 0 { // until the test times out
 		notes(t, next)
 	}
 }
 
-// lines passes on what is logged.
+// lines sends each logged line to a channel.
 type lines struct{ seen chan string }
 
-// Write takes one line.
+// Write sends one line.
 func (l *lines) Write(b []byte) (int, error) {
 	l.seen <- string(b)
 	return len(b), nil

@@ -11,7 +11,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// found reads the rows whose keys begin so.
+// found reads the rows with keys that start with key.
 func found(t *testing.T, db *sqldb.DB, key string) []string {
 	t.Helper()
 	var got []string
@@ -25,8 +25,8 @@ func found(t *testing.T, db *sqldb.DB, key string) []string {
 	return got
 }
 
-// TestReadSeesWhatIsCommitted: all that was acknowledged before, and of what others
-// are writing both rows or none; never what is refused.
+// TestReadSeesWhatIsCommitted: a read sees all acknowledged writes, both or none of the rows of a
+// running write, and never failed ones.
 func TestReadSeesWhatIsCommitted(t *testing.T) {
 	db := sqldbtest.Open(t)
 	var wg sync.WaitGroup
@@ -54,8 +54,8 @@ func TestReadSeesWhatIsCommitted(t *testing.T) {
 	wg.Wait()
 }
 
-// TestReadsFailAlone: neither an error nor a panic of one read reaches another, nor
-// a write, nor is the statement in whose midst it panicked lost.
+// TestReadsFailAlone: an error or panic of one read affects no other read and no write. The
+// statement that was running during the panic stays usable.
 func TestReadsFailAlone(t *testing.T) {
 	db := sqldbtest.Open(t)
 	write(t, db, func(tx *sqldb.Tx) error { note(tx, "a", ""); note(tx, "b", ""); return nil })
@@ -108,7 +108,7 @@ func TestReadDrawsNoNumber(t *testing.T) {
 	}
 }
 
-// TestReadDoesNotWaitForWrites: a read passes by a write under way.
+// TestReadDoesNotWaitForWrites: a read does not wait for a running write.
 func TestReadDoesNotWaitForWrites(t *testing.T) {
 	db := sqldbtest.Open(t)
 	write(t, db, func(tx *sqldb.Tx) error { note(tx, "a", ""); return nil })

@@ -9,17 +9,16 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// Row is one row of an answer, valid while its scan function runs. It holds the
-// row as its database has it: one of the two.
+// Row is one row of a result, valid while its scan function runs. Only one of lite and pg is set.
 type Row struct {
 	lite *sqlite3.Stmt
 	pg   pgx.Rows
-	dest []any // reused from row to row
+	dest []any // reused for each row
 }
 
-// Scan copies the row's columns, in order, into dest: pointers to int, int64,
-// string, bool, time.Time, or to a type made of int, int64 or string. It keeps
-// dest on the caller's stack: lists are long.
+// Scan copies the row's columns, in order, into dest: pointers to int, int64, string, bool,
+// time.Time, or to a type based on int, int64 or string. dest stays on the caller's stack, because
+// lists are long.
 func (r *Row) Scan(dest ...any) error {
 	if r.lite != nil {
 		return scanSQLite(r.lite, dest)
@@ -32,6 +31,28 @@ func (r *Row) Scan(dest ...any) error {
 		r.dest = append(r.dest, d)
 	}
 	return r.pg.Scan(r.dest...)
+}
+
+// Values returns the columns of the row as int64, string or bool. SQLite has no bool: there it is an
+// int64.
+func (r *Row) Values() ([]any, error) {
+	if r.lite == nil {
+		return r.pg.Values()
+	}
+	row := make([]any, r.lite.ColumnCount())
+	for i := range row {
+		switch r.lite.ColumnType(i) {
+		case sqlite3.TEXT:
+			row[i] = r.lite.ColumnText(i)
+		case sqlite3.INTEGER:
+			row[i] = r.lite.ColumnInt64(i)
+		default:
+			return nil, fmt.Errorf(
+				"the column %s has a value, %q, of no known type", r.lite.ColumnName(i), r.lite.ColumnText(i),
+			)
+		}
+	}
+	return row, nil
 }
 
 func scanSQLite(r *sqlite3.Stmt, dest []any) error {
@@ -65,7 +86,7 @@ func scanSQLite(r *sqlite3.Stmt, dest []any) error {
 	return nil
 }
 
-// toNanos is how a time is stored.
+// toNanos converts a time to its stored form.
 func toNanos(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -80,7 +101,7 @@ func fromNanos(n int64) time.Time {
 	return time.Unix(0, n).UTC()
 }
 
-// plain turns an argument of a named type into what it is made of.
+// plain converts an argument of a named type to its underlying type.
 func plain(arg any) (any, error) {
 	v := reflect.ValueOf(arg)
 	switch v.Kind() {

@@ -17,7 +17,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// tick is any table with a primary key, a number and a text.
+// note writes a row into any table with a primary key and a text.
 func note(tx *sqldb.Tx, key, text string) {
 	tx.Queue(`INSERT INTO idempotency_keys (scope, key, request, outcome, created_at) VALUES ($1, $2, $3, $4, $5)`,
 		"test", key, "", text, time.Unix(1, 0))
@@ -119,8 +119,7 @@ func TestFailedWriteLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestCommittedAnswers: what was asked is known after the commit, although nobody waited
-// for it before.
+// TestCommittedAnswers: results are known after the commit even if nothing waited for them before.
 func TestCommittedAnswers(t *testing.T) {
 	db := sqldbtest.Open(t)
 	calls := 0
@@ -153,8 +152,7 @@ func TestDuplicateIsRecognised(t *testing.T) {
 	}
 }
 
-// One failing or panicking transaction among many that share a commit must not
-// take the others along.
+// A failing or panicking transaction must not affect the others in its commit.
 func TestConcurrentWritesFailAlone(t *testing.T) {
 	db := sqldbtest.Open(t)
 	var wg sync.WaitGroup
@@ -245,7 +243,7 @@ func TestCancelledContextIsNoDamage(t *testing.T) {
 	if err := db.Write(ctx, put); !errors.Is(err, context.Canceled) {
 		t.Errorf("write: got %v, want Canceled", err)
 	}
-	for range 50 { // every connection serves again
+	for range 50 { // every connection is usable again
 		if err := db.Read(t.Context(), func(*sqldb.Tx) error { return nil }); err != nil {
 			t.Fatal(err)
 		}
@@ -279,8 +277,8 @@ func TestQuestionsAreAnsweredTogether(t *testing.T) {
 	})
 }
 
-// Also where transactions that share a commit fail, and where two programs have
-// the same database open.
+// TestDrawnIdsRiseAndAreNeverTwice: even if transactions that share a commit fail, and if two
+// programs have the same database open.
 func TestDrawnIdsRiseAndAreNeverTwice(t *testing.T) {
 	at := sqldbtest.URL(t)
 	dbs := []*sqldb.DB{sqldbtest.OpenWith(t, at, sqldb.Options{}), sqldbtest.OpenWith(t, at, sqldb.Options{})}
@@ -375,7 +373,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// Sessions have our settings, unless the database URL has others.
+// The database URL overrides our session settings.
 func TestSessionSettings(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("SQLite has no sessions")

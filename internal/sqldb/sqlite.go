@@ -7,36 +7,44 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
+
+	"claviger/internal/sqldb/internal/litefile"
 )
 
-// sqlite is SQLite: one connection that writes, behind a goroutine that groups
-// transactions, and a few that read.
+// sqlite has one writing connection, behind a goroutine that groups transactions, and a few reading
+// ones.
 type sqlite struct {
 	path    string
 	writer  *writer
-	readers chan *sqliteConn // idle ones; nil stands for one not opened yet
+	readers chan *sqliteConn // idle ones; nil: not opened yet
 	size    int
 	closing chan struct{}
 	lock    atomic.Pointer[sqlite3.Conn] // see acquireExclusive
 
 	unpurged chan struct{} // see purge
-	purged   chan struct{} // closed when purger has ended
+	purged   chan struct{} // closed after purger has ended
+
+	peeker peeker
+
+	closeOnce sync.Once
+	closeErr  error
 }
 
 func (l *sqlite) inUse() int { return l.size - len(l.readers) }
 
 func (l *sqlite) commits() int64 { return l.writer.commits.Load() }
 
-// sqliteBusy is how long a connection waits for another one's lock; sqlitePragmas says the same.
+// sqliteBusy is the lock timeout of a connection; sqlitePragmas has the same value.
 const sqliteBusy = 10 * time.Second
 
-// sqlitePragmas hold for every connection. What is deleted is overwritten
-// (secure_delete): people can ask to be erased, and a file can be stolen. An acknowledged write is on disk, hence
-// synchronous=FULL. The cache is bounded because each connection has its own.
+// sqlitePragmas apply to every connection. secure_delete overwrites deleted data: people can ask to
+// be erased, and a file can be stolen. synchronous=FULL: an acknowledged write is on disk. The
+// cache is bounded because each connection has its own.
 const sqlitePragmas = `
 	PRAGMA busy_timeout = 10000;
 	PRAGMA journal_mode = WAL;
@@ -53,15 +61,15 @@ func openSQLite(ctx context.Context, path string, o Options) (engine, error) {
 	if o.MustExist {
 		flags = os.O_RDWR
 	}
-	f, err := os.OpenFile(path, flags, ownerOnly) //nolint:gosec // the operator names the file
+	f, err := os.OpenFile(path, flags, litefile.OwnerOnly) //nolint:gosec // the operator names the file
 	if err != nil {
 		return nil, fmt.Errorf("open the database file: %w", err)
 	}
 	if err := f.Close(); err != nil {
 		return nil, fmt.Errorf("make the database file: %w", err)
 	}
-	path = realPath(path)
-	c, err := openSQLiteConn(ctx, walFSName, path, sqlitePragmas)
+	path = litefile.RealPath(path)
+	c, err := openSQLiteConn(ctx, litefile.Gathering, path, sqlitePragmas)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +87,7 @@ func openSQLite(ctx context.Context, path string, o Options) (engine, error) {
 	c.cut = o.Cut
 	l.writer = newWriter(c, l, l.closing)
 	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
-		l.unpurged <- struct{}{} // what was left of it may be what a purge did not come to
+		l.unpurged <- struct{}{} // the log may be left from an unfinished purge
 	}
 	go l.purger(context.WithoutCancel(ctx), o.Log)
 	return l, nil
@@ -89,12 +97,14 @@ func (l *sqlite) readersMax() int { return l.size }
 
 func (l *sqlite) folder() string { return "sqlite" }
 
+func (l *sqlite) file() string { return l.path }
+
 func (l *sqlite) read(ctx context.Context, fn func(*Tx) error) error {
 	return l.withReader(ctx, func(c *sqliteConn) error {
 		if err := c.exec("BEGIN"); err != nil {
 			return fmt.Errorf("begin a snapshot: %w", err)
 		}
-		// Also when fn panics or ctx is over: the connection goes back to the others.
+		// Even if fn panics or ctx is over, the connection must be reusable.
 		defer func() {
 			c.SetInterrupt(context.Background())
 			_ = c.exec("ROLLBACK") // nothing was written
@@ -122,12 +132,12 @@ func (l *sqlite) withReader(ctx context.Context, fn func(*sqliteConn) error) (er
 	}
 	defer func() { l.readers <- c }()
 	if c == nil {
-		if c, err = openSQLiteConn(ctx, privateFSName, l.path, sqlitePragmas+"PRAGMA query_only = ON;"); err != nil {
+		if c, err = openSQLiteConn(ctx, litefile.Private, l.path, sqlitePragmas+"PRAGMA query_only = ON;"); err != nil {
 			return err
 		}
 	}
 	c.SetInterrupt(ctx)
-	defer c.SetInterrupt(context.Background()) //nolint:contextcheck // the connection outlives what asked for it
+	defer c.SetInterrupt(context.Background()) //nolint:contextcheck // the connection outlives the request
 	err = fn(c)
 	if errors.Is(err, sqlite3.INTERRUPT) && ctx.Err() != nil {
 		return fmt.Errorf("read: %w", context.Cause(ctx))
@@ -145,7 +155,13 @@ func (l *sqlite) mark(ordered) *statement { return nil }
 
 func (l *sqlite) stableUpTo(ctx context.Context, of ordered) (int64, error) {
 	if of.rows != "" {
-		return One(ctx, &DB{engine: l}, Value[int64], `SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = $1`, of.rows)
+		return One(
+			ctx,
+			&DB{engine: l},
+			Value[int64],
+			`SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = $1`,
+			of.rows,
+		)
 	}
 	return One(ctx, &DB{engine: l}, Value[int64], `SELECT last FROM sequences WHERE name = $1`, of.name)
 }
@@ -154,24 +170,13 @@ func (l *sqlite) tryLocks(names []string) *statement {
 	return &statement{sql: `SELECT value FROM json_each($1) WHERE FALSE`, args: []any{names}}
 }
 
-func (l *sqlite) forUpdate() string { return "" }
-
-func (l *sqlite) forKeyShare() string { return "" }
-
-func (l *sqlite) forShare() string { return "" }
-
-func (l *sqlite) forNoKeyUpdate() string { return "" }
-
-func (l *sqlite) skipLockedNoKey() string { return "" }
-
-func (l *sqlite) skipLocked() string { return "" }
-
+// close closes the database once. Every caller waits for that and gets its error.
 func (l *sqlite) close() error {
-	select {
-	case <-l.closing:
-		return nil
-	default:
-	}
+	l.closeOnce.Do(func() { l.closeErr = l.closeAll() })
+	return l.closeErr
+}
+
+func (l *sqlite) closeAll() error {
 	close(l.closing)
 	<-l.writer.done
 	<-l.purged
@@ -193,42 +198,14 @@ type sqliteConn struct {
 }
 
 func openSQLiteConn(ctx context.Context, fsName, path, pragmas string) (*sqliteConn, error) {
-	conn, err := sqlite3.OpenContext(ctx, onFS(fsName, path))
+	conn, err := litefile.Open(ctx, fsName, path, pragmas)
 	if err != nil {
-		return nil, fmt.Errorf("open the database file %s: %w", path, err)
+		return nil, err
 	}
-	conn.SetInterrupt(context.Background())
-	c := &sqliteConn{Conn: conn, prepared: map[string]*sqlite3.Stmt{}}
-	if err := setUp(ctx, conn, pragmas); err != nil {
-		return nil, errors.Join(fmt.Errorf("set up the database file %s: %w", path, err), conn.Close())
-	}
-	return c, nil
+	return &sqliteConn{Conn: conn, prepared: map[string]*sqlite3.Stmt{}}, nil
 }
 
-// setUp sets the pragmas, and that a plan does not depend on the values of parameters:
-// SQLite would make it anew for each value of a LIMIT. Where several programs open a new
-// file at once, the change to WAL is refused without regard to busy_timeout; it is tried
-// again.
-func setUp(ctx context.Context, conn *sqlite3.Conn, pragmas string) error {
-	const tries, pause = 500, 10 * time.Millisecond
-	if _, err := conn.Config(sqlite3.DBCONFIG_ENABLE_QPSG, true); err != nil {
-		return err
-	}
-	var err error
-	for range tries {
-		if err = conn.Exec(pragmas); !errors.Is(err, sqlite3.BUSY) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(pause):
-		}
-	}
-	return err
-}
-
-// stmt prepares a text once per connection.
+// stmt prepares each statement once per connection.
 func (c *sqliteConn) stmt(sql string) (*sqlite3.Stmt, error) {
 	if s, ok := c.prepared[sql]; ok {
 		return s, nil
@@ -247,7 +224,7 @@ func (c *sqliteConn) stmt(sql string) (*sqlite3.Stmt, error) {
 // Close finalizes the prepared statements and closes the connection.
 func (c *sqliteConn) Close() error {
 	for _, s := range c.prepared {
-		_ = s.Close() // it repeats the statement's last error, which was reported then
+		_ = s.Close() // repeats the statement's last error, which was already reported
 	}
 	return c.Conn.Close()
 }
@@ -278,12 +255,12 @@ func (c *sqliteConn) bindAndRun(st *statement) error {
 	return c.bindAndStep(s, st)
 }
 
-// bindAndStep leaves the statement ready for the next, also when a scan function
-// panics.
+// bindAndStep leaves the statement reusable, even if a scan function panics.
 func (c *sqliteConn) bindAndStep(s *sqlite3.Stmt, st *statement) (err error) {
 	defer func() {
-		if again := s.Reset(); err == nil {
-			err = again // otherwise it repeats the error of the step before it
+		again := s.Reset()
+		if err == nil {
+			err = again // otherwise it repeats the error of the previous step
 		}
 	}()
 	if err := bind(s, st.args); err != nil {
@@ -351,17 +328,18 @@ func bind1(s *sqlite3.Stmt, n int, arg any) error {
 	}
 }
 
-// sqliteSession runs statements at once; there is no round trip to save. After an
-// error it runs nothing more, as PostgreSQL would not either.
+// sqliteSession runs statements immediately; there is no round trip to save. After an error it runs
+// nothing more, like PostgreSQL.
 type sqliteSession struct {
 	conn    *sqliteConn
-	numbers *numbers // nil where it only reads
+	numbers *numbers // nil if read-only
 	err     error
 }
 
 func (s *sqliteSession) send(st *statement) {
 	if s.err != nil {
-		st.done, st.err = true, s.err
+		st.done = true
+		st.err = s.err
 		return
 	}
 	s.err = s.conn.run(st)
@@ -369,7 +347,7 @@ func (s *sqliteSession) send(st *statement) {
 
 func (s *sqliteSession) flush(context.Context) error { return s.err }
 
-// firstWords names a statement in an error.
+// firstWords shortens a statement for an error message.
 func firstWords(sql string) string {
 	words := strings.Fields(sql)
 	return strings.Join(words[:min(len(words), 6)], " ")

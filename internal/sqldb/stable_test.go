@@ -7,8 +7,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestStableRows: readers stop before what a transaction in flight may still insert, also
-// one that has marked its ids and has written nothing yet.
+// TestStableRows: readers stop before rows that a transaction in flight may still insert, even if
+// it has only marked its ids.
 func TestStableRows(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("on SQLite nobody writes meanwhile")

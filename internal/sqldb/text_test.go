@@ -11,8 +11,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestPlaceholders: $n is the nth argument where a value can stand, and nothing but
-// text in a literal, a quoted name or a comment.
+// TestPlaceholders: $n is the nth argument in place of a value, and plain text in a literal, a
+// quoted name or a comment.
 func TestPlaceholders(t *testing.T) {
 	db := sqldbtest.Open(t)
 	table(t, db, `CREATE TABLE prices (id BIGINT, us$1 TEXT, "a $2 b" TEXT)`)
@@ -45,8 +45,8 @@ func TestPlaceholders(t *testing.T) {
 	}
 }
 
-// FuzzPlaceholders: whatever stands in a literal, a quoted name and a comment, it
-// stays as it is, and the argument beside it is found.
+// FuzzPlaceholders: any text in a literal, a quoted name or a comment stays unchanged, and the
+// argument beside it is found.
 func FuzzPlaceholders(f *testing.F) {
 	for _, s := range []string{"", "$1", "$", "'", `"`, "--", "/*", "*/", "= ANY($1)", "`", "[", "]", "a$1", "é$2", "?1", `\`, "$$"} {
 		f.Add(s)

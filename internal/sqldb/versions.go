@@ -12,7 +12,7 @@ type version struct {
 	text string
 }
 
-// scanVersion reads an id and so many numbers.
+// scanVersion returns a function that scans an id and the given number of integers.
 func scanVersion(columns int) func(*Row, *version) error {
 	return func(r *Row, v *version) error {
 		numbers := make([]int64, columns)
@@ -32,11 +32,17 @@ func scanVersion(columns int) func(*Row, *version) error {
 	}
 }
 
-// Versions runs a query for ids, its $1, with arguments from $2 on, whose first column is one of them and whose
-// others, as many as columns says, are whole numbers. It returns a text for each id that
-// changes whenever one of the numbers does, for pages that follow what happens. An id may
-// have several rows.
-func Versions(ctx context.Context, r Reader, ids []int64, columns int, sql string, args ...any) (map[int64]string, error) {
+// Versions returns a version string per id, which changes whenever one of its numbers does. Live
+// pages use it. sql must select the id first, then `columns` integers; $1 are the ids, and args
+// start at $2. An id may have several rows.
+func Versions(
+	ctx context.Context,
+	r Reader,
+	ids []int64,
+	columns int,
+	sql string,
+	args ...any,
+) (map[int64]string, error) {
 	rows, err := All(ctx, r, scanVersion(columns), sql, append([]any{ids}, args...)...)
 	if err != nil {
 		return nil, err
@@ -44,9 +50,14 @@ func Versions(ctx context.Context, r Reader, ids []int64, columns int, sql strin
 	return joined(make(map[int64]string, len(ids)), rows), nil
 }
 
-// VersionsOfEach is Versions with a query for one id, for those that end at a number of
-// rows.
-func VersionsOfEach(ctx context.Context, db *DB, ids []int64, columns int, sql string) (found map[int64]string, err error) {
+// VersionsOfEach is Versions with one query per id, for queries with a LIMIT.
+func VersionsOfEach(
+	ctx context.Context,
+	db *DB,
+	ids []int64,
+	columns int,
+	sql string,
+) (found map[int64]string, err error) {
 	err = db.Read(ctx, func(tx *Tx) error {
 		found = make(map[int64]string, len(ids))
 		queries := make([]*Result[version], len(ids))

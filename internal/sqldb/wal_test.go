@@ -13,8 +13,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// What is acknowledged is in the files, whether it is little or more than is kept
-// in memory; a crash is a copy of the files as they are at that moment.
+// Acknowledged writes are in the files, below and above the memory limit. A crash is a copy of the
+// files at that moment.
 func TestAcknowledgedIsInTheFiles(t *testing.T) {
 	if sqldbtest.Postgres() {
 		t.Skip("it is about SQLite's files")
@@ -28,7 +28,7 @@ func TestAcknowledgedIsInTheFiles(t *testing.T) {
 			for i := range rows {
 				want = append(want, fmt.Sprintf("%02d", i))
 			}
-			write(t, db, func(tx *sqldb.Tx) error { // the first write to a log is special to SQLite
+			write(t, db, func(tx *sqldb.Tx) error { // the first write to a log is special in SQLite
 				note(tx, "", "")
 				return nil
 			})

@@ -8,16 +8,15 @@ import (
 	"sync/atomic"
 )
 
-// maxGroup bounds how many transactions share a commit, and so how long the
-// first of them waits for the last.
+// maxGroup limits the transactions per commit, and so the wait of the first for the last.
 const maxGroup = 256
 
-// writer owns SQLite's one writing connection. It takes whatever transactions
-// are waiting and commits them together: the commit's fsync is what costs, and
-// while it runs the next group gathers by itself. It never waits on purpose.
+// writer owns SQLite's one writing connection. It commits all waiting transactions together,
+// because the fsync of the commit is the main cost. While it runs, the next group collects. The
+// writer never waits on purpose.
 type writer struct {
 	conn     *sqliteConn
-	numbers  *numbers // of the group that runs
+	numbers  *numbers // of the running group
 	engine   engine
 	commits  atomic.Int64
 	requests chan *request
@@ -25,13 +24,13 @@ type writer struct {
 	done     chan struct{}
 }
 
-// request is a transaction that waits for its turn.
+// request is a waiting transaction.
 type request struct {
-	ctx    context.Context //nolint:containedctx // it travels with the request to the writer's goroutine
+	ctx    context.Context //nolint:containedctx // passed to the writer's goroutine
 	fn     func(*Tx) error
-	log    func(*sqliteConn) error // instead of fn: what is done between transactions
+	log    func(*sqliteConn) error // instead of fn: runs between transactions
 	err    error
-	panic  any // what fn panicked with
+	panic  any // value of fn's panic
 	answer chan struct{}
 }
 
@@ -44,7 +43,7 @@ func newWriter(c *sqliteConn, e engine, closing <-chan struct{}) *writer {
 	return w
 }
 
-// do hands fn to the writer and waits until it is on disk or refused.
+// do hands fn to the writer and waits until it is on disk or has failed.
 func (w *writer) do(ctx context.Context, fn func(*Tx) error) error {
 	return w.ask(ctx, &request{ctx: ctx, fn: fn})
 }
@@ -86,7 +85,7 @@ func (w *writer) run() {
 		case r := <-w.requests:
 			w.take(w.gather(r))
 		case <-w.closing:
-			for { // what came before the end is still served
+			for { // serve the requests that came before closing
 				select {
 				case r := <-w.requests:
 					w.take(w.gather(r))
@@ -111,8 +110,7 @@ func (w *writer) gather(first *request) []*request {
 	return group
 }
 
-// take serves a group: first those that write, then what needs that no transaction
-// is under way.
+// take serves a group: first the writes, then requests that need no open transaction.
 func (w *writer) take(group []*request) {
 	var writes, logs []*request
 	for _, r := range group {
@@ -131,15 +129,15 @@ func (w *writer) take(group []*request) {
 	}
 }
 
-// commit runs a group in one SQLite transaction and answers all of it. It first
-// hopes that every request runs well, which is nearly always so; if one does not,
-// all are undone and run again, each in a savepoint of its own, so that what
-// fails is undone alone.
+// commit runs a group in one SQLite transaction and answers all requests. It first assumes that
+// every request succeeds, which is nearly always true. If one fails, all are rolled back and run
+// again, each in its own savepoint, so only the failing one is rolled back.
 func (w *writer) commit(group []*request) {
 	err := w.attempt(group, false)
 	if err == nil && len(group) > 1 && failed(group) {
 		for _, r := range group {
-			r.err, r.panic = nil, nil
+			r.err = nil
+			r.panic = nil
 		}
 		err = w.attempt(group, true)
 	}
@@ -160,8 +158,8 @@ func failed(group []*request) bool {
 	return false
 }
 
-// attempt runs a group; without savepoints it commits only if all ran well. Its
-// error concerns all of the group: nothing of it is stored.
+// attempt runs a group. Without savepoints it commits only if all succeed. Its error concerns the
+// whole group: nothing is stored.
 func (w *writer) attempt(group []*request, savepoints bool) error {
 	if err := w.conn.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -170,7 +168,7 @@ func (w *writer) attempt(group []*request, savepoints bool) error {
 	ready := 0
 	for _, r := range group {
 		w.serve(r, savepoints)
-		// SQLite undid the whole transaction by itself: disk full, I/O error.
+		// SQLite rolled back the whole transaction: disk full, I/O error.
 		if w.conn.GetAutocommit() {
 			return fmt.Errorf("the database undid the transaction: %w", r.err)
 		}
@@ -226,8 +224,8 @@ func (w *writer) serve(r *request, savepoint bool) {
 	}
 }
 
-// call runs fn and carries its panic to the goroutine that asked for it: one
-// request's bug must not end the writer.
+// call runs fn and passes its panic to the requesting goroutine: one request's bug must not end the
+// writer.
 func (w *writer) call(r *request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

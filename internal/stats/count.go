@@ -16,9 +16,8 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// The pace of counting: how many events or attempts a transaction counts, how long the
-// job waits when it has counted all, and when there are more, so that a large backlog
-// leaves the database to others.
+// The pace of counting: the number of events or attempts per transaction, and the wait after all
+// are counted and while there are more, so that a large backlog leaves the database to others.
 const (
 	batchSize  = 1000
 	idleWait   = 2 * time.Second
@@ -26,7 +25,7 @@ const (
 	failedWait = 10 * time.Second
 )
 
-// source is where a cursor stands: what is counted.
+// source identifies a cursor by the rows it counts.
 type source string
 
 const (
@@ -34,18 +33,18 @@ const (
 	ofAttempts source = "attempts"
 )
 
-// Counter is the job that counts. It does no harm when two nodes do it at once.
+// Counter is the counting job. Two nodes may run it at the same time.
 type Counter struct {
-	Book *Book
-	Log  *slog.Logger
-	Ran  job.Ran // called after each batch; nil: not called
+	Store *Store
+	Log   *slog.Logger
+	Ran   job.Ran // called after each batch; nil: not called
 }
 
-// Run counts what is new until ctx ends.
+// Run counts new rows until ctx ends.
 func (c *Counter) Run(ctx context.Context) {
 	for failing := false; ; {
 		began := time.Now()
-		more, err := c.Book.Count(ctx)
+		more, err := c.Store.Count(ctx)
 		c.Ran.Run(ctx, began, err)
 		wait := idleWait
 		switch {
@@ -68,8 +67,8 @@ func (c *Counter) Run(ctx context.Context) {
 	}
 }
 
-// Count counts a batch of what is new, and reports whether there is more.
-func (b *Book) Count(ctx context.Context) (more bool, err error) {
+// Count counts a batch of new rows, and reports whether there are more.
+func (b *Store) Count(ctx context.Context) (more bool, err error) {
 	events, err := b.countEvents(ctx)
 	if err != nil {
 		return false, err
@@ -78,7 +77,7 @@ func (b *Book) Count(ctx context.Context) (more bool, err error) {
 	return events || attempts, err
 }
 
-func (b *Book) countEvents(ctx context.Context) (more bool, err error) {
+func (b *Store) countEvents(ctx context.Context) (more bool, err error) {
 	at, err := cursor(ctx, b.DB, ofEvents)
 	if err != nil {
 		return false, err
@@ -98,7 +97,7 @@ func (b *Book) countEvents(ctx context.Context) (more bool, err error) {
 	return len(facts) == batchSize, b.store(ctx, ofEvents, at, facts[len(facts)-1].ID, t)
 }
 
-func (b *Book) countAttempts(ctx context.Context) (more bool, err error) {
+func (b *Store) countAttempts(ctx context.Context) (more bool, err error) {
 	at, err := cursor(ctx, b.DB, ofAttempts)
 	if err != nil {
 		return false, err
@@ -111,14 +110,15 @@ func (b *Book) countAttempts(ctx context.Context) (more bool, err error) {
 	if err != nil || len(facts) == 0 {
 		return false, err
 	}
-	t, since := newTally(), b.Now().Add(-HoursKept)
+	t := newTally()
+	since := b.Now().Add(-HoursKept)
 	for _, f := range facts {
 		t.attempt(f, since)
 	}
 	return len(facts) == batchSize, b.store(ctx, ofAttempts, at, facts[len(facts)-1].ID, t)
 }
 
-// cursor is up to which id a source is counted.
+// cursor returns the id up to which a source is counted.
 func cursor(ctx context.Context, r sqldb.Reader, of source) (int64, error) {
 	at, err := sqldb.One(ctx, r, sqldb.Value[int64], `SELECT at FROM stats_cursors WHERE source = $1`, string(of))
 	if err != nil {
@@ -127,12 +127,12 @@ func cursor(ctx context.Context, r sqldb.Reader, of source) (int64, error) {
 	return at, nil
 }
 
-// errMoved says that another node has counted the same.
+// errMoved means that another node has counted the same rows.
 var errMoved = errors.New("the cursor has moved")
 
-// store adds to the counters and moves the cursor, both or neither. If the cursor is not
-// where the tally begins, somebody else has counted it.
-func (b *Book) store(ctx context.Context, of source, from, to int64, t *tally) error {
+// store adds to the counters and moves the cursor, both or neither. If the cursor has moved from
+// the start of the tally, another node has counted it.
+func (b *Store) store(ctx context.Context, of source, from, to int64, t *tally) error {
 	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		n, err := tx.Exec(ctx, `UPDATE stats_cursors SET at = $3 WHERE source = $1 AND at = $2`, string(of), from, to)
 		if err != nil {
@@ -150,16 +150,26 @@ func (b *Book) store(ctx context.Context, of source, from, to int64, t *tally) e
 	return nil
 }
 
-// write queues what adds the tally to the counters, in the order of their keys: a reader
-// of them may lock them in another transaction.
+// write queues the updates of the counters, ordered by key, because another transaction may lock
+// them in that order.
 func (t *tally) write(tx *sqldb.Tx) {
 	for _, k := range sortedKeys(t.days) {
 		d := t.days[k]
-		tx.Queue(`INSERT INTO stats_days (partner_id, day, sold, activated, deactivated, refunded, activated_soon) VALUES ($1, $2, $3, $4, $5, $6, $7)
-			ON CONFLICT (partner_id, day) DO UPDATE SET sold = stats_days.sold + excluded.sold, activated = stats_days.activated + excluded.activated,
+		tx.Queue(
+			`INSERT INTO stats_days (partner_id, day, sold, activated, deactivated, refunded, activated_soon)
+				VALUES ($1, $2, $3, $4, $5, $6, $7)
+			ON CONFLICT (partner_id, day)
+			DO UPDATE SET sold = stats_days.sold + excluded.sold, activated = stats_days.activated + excluded.activated,
 				deactivated = stats_days.deactivated + excluded.deactivated, refunded = stats_days.refunded + excluded.refunded,
 				activated_soon = stats_days.activated_soon + excluded.activated_soon`,
-			k.partnerID, k.at, d.Sold, d.Activated, d.Deactivated, d.Refunded, d.ActivatedSoon)
+			k.partnerID,
+			k.at,
+			d.Sold,
+			d.Activated,
+			d.Deactivated,
+			d.Refunded,
+			d.ActivatedSoon,
+		)
 	}
 	for _, k := range sortedKeys(t.hours) {
 		h := t.hours[k]
@@ -170,11 +180,21 @@ func (t *tally) write(tx *sqldb.Tx) {
 		tx.Queue(addHour, args...)
 	}
 	for k, f := range t.failures {
-		tx.Queue(`INSERT INTO stats_failures (partner_id, hour, status, count, first_at, last_at) VALUES ($1, $2, $3, $4, $5, $6)
+		tx.Queue(
+			`INSERT INTO stats_failures (partner_id, hour, status, count, first_at, last_at)
+				VALUES ($1, $2, $3, $4, $5, $6)
 			ON CONFLICT (partner_id, hour, status) DO UPDATE SET count = stats_failures.count + excluded.count,
-				first_at = CASE WHEN excluded.first_at < stats_failures.first_at THEN excluded.first_at ELSE stats_failures.first_at END,
-				last_at = CASE WHEN excluded.last_at > stats_failures.last_at THEN excluded.last_at ELSE stats_failures.last_at END`,
-			k.partnerID, k.at, k.status, f.Count, f.FirstAt, f.LastAt)
+				first_at = CASE WHEN excluded.first_at < stats_failures.first_at THEN excluded.first_at
+				ELSE stats_failures.first_at END,
+				last_at = CASE WHEN excluded.last_at > stats_failures.last_at THEN excluded.last_at
+				ELSE stats_failures.last_at END`,
+			k.partnerID,
+			k.at,
+			k.status,
+			f.Count,
+			f.FirstAt,
+			f.LastAt,
+		)
 	}
 }
 
@@ -192,7 +212,7 @@ func sortedKeys[V any](m map[key]V) []key {
 	return keys
 }
 
-// latencyColumns are the columns of a histogram.
+// latencyColumns lists the columns of a histogram.
 var latencyColumns = func() []string {
 	list := make([]string, 0, len(bounds)+1)
 	for _, ms := range bounds {
@@ -201,14 +221,24 @@ var latencyColumns = func() []string {
 	return append(list, "le_more")
 }()
 
-// addHour adds to the counters of an hour.
+// addHour is the statement that adds to the counters of an hour.
 var addHour = func() string {
 	columns := append([]string{"succeeded", "failed"}, latencyColumns...)
-	marks, sums := []string{"$1", "$2"}, make([]string, len(columns))
+	marks := []string{"$1", "$2"}
+	sums := make([]string, len(columns))
 	for i, c := range columns {
 		marks = append(marks, "$"+strconv.Itoa(i+3))
 		sums[i] = c + " = stats_hours." + c + " + excluded." + c
 	}
-	return `INSERT INTO stats_hours (partner_id, hour, ` + strings.Join(columns, ", ") + `) VALUES (` + strings.Join(marks, ", ") + `)
-		ON CONFLICT (partner_id, hour) DO UPDATE SET ` + strings.Join(sums, ", ")
+	return `INSERT INTO stats_hours (partner_id, hour, ` + strings.Join(
+		columns,
+		", ",
+	) + `) VALUES (` + strings.Join(
+		marks,
+		", ",
+	) + `)
+		ON CONFLICT (partner_id, hour) DO UPDATE SET ` + strings.Join(
+		sums,
+		", ",
+	)
 }()

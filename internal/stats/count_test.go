@@ -20,15 +20,15 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// sums are how many sales and attempts are counted.
+// sums returns the counted sales and attempts.
 func (h *harness) sums() (sold, attempts int64) {
 	h.Helper()
 	return h.Count(`SELECT CAST(coalesce(sum(sold), 0) AS bigint) FROM stats_days`),
 		h.Count(`SELECT CAST(coalesce(sum(succeeded + failed), 0) AS bigint) FROM stats_hours`)
 }
 
-// TestCountedExactlyOnce: several count at once, while licenses are sold and attempts
-// recorded and some of them are stopped at any point.
+// TestCountedExactlyOnce: several counters run at the same time, while licenses are sold and
+// attempts recorded, and some are stopped at any point.
 func TestCountedExactlyOnce(t *testing.T) {
 	h := newHarness(t)
 	const rounds = 20
@@ -72,8 +72,8 @@ func TestCountedExactlyOnce(t *testing.T) {
 	}
 }
 
-// TestLateCommits: an event and an attempt whose transaction commits after a later one
-// are counted all the same.
+// TestLateCommits: an event and an attempt are counted even if their transaction commits after a
+// later one.
 func TestLateCommits(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("SQLite has one writer")
@@ -130,14 +130,14 @@ func TestLateCommits(t *testing.T) {
 	}
 }
 
-// flush sends what is queued.
+// flush sends the queued statements.
 func flush(t *testing.T, tx *sqldb.Tx) error {
 	_, err := sqldb.One(t.Context(), tx, sqldb.Value[int64], `SELECT 1`)
 	return err
 }
 
-// TestBacklog: of a large backlog a reader adds a bounded part and says so; the job works
-// it off in batches, and loses nothing.
+// TestBacklog: a reader adds a bounded part of a large backlog and says so; the job processes it in
+// batches, and loses nothing.
 func TestBacklog(t *testing.T) {
 	h := newHarness(t)
 	const sales, each = 25, 100
@@ -171,7 +171,7 @@ func TestCounterRuns(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		(&stats.Counter{Book: h.Stats, Log: slog.New(slog.DiscardHandler)}).Run(ctx)
+		(&stats.Counter{Store: h.Stats, Log: slog.New(slog.DiscardHandler)}).Run(ctx)
 	}()
 	for {
 		if sold, _ := h.sums(); sold == 1 {
@@ -182,8 +182,7 @@ func TestCounterRuns(t *testing.T) {
 	<-ended
 }
 
-// TestRecordedAttemptsWait: an attempt that is being recorded keeps those behind it from
-// being counted before it.
+// TestRecordedAttemptsWait: while an attempt is being recorded, later ones are not counted.
 func TestRecordedAttemptsWait(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("SQLite has one writer")
@@ -197,7 +196,7 @@ func TestRecordedAttemptsWait(t *testing.T) {
 	h.sell(h.partner, 1)
 	<-asked
 	h.Must(h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
-		// Whoever records an attempt takes its delivery from the outbox after it was inserted.
+		// Recording an attempt first inserts it and then takes its delivery from the outbox.
 		if _, err := tx.Exec(t.Context(), `SELECT event_id FROM outbox FOR UPDATE`); err != nil {
 			return err
 		}

@@ -13,41 +13,42 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// The bounds of what is asked for.
+// The limits of a query.
 const (
 	MaxDays  = 400
 	MaxHours = int(HoursKept / time.Hour)
 )
 
-// maxUncounted is how many events, and how many attempts, are added at reading because
-// the job has not counted them yet.
+// maxUncounted is the number of events, and of attempts, that a read adds because the job has not
+// counted them yet.
 const maxUncounted = 2000
 
-// Query says which numbers are wanted, up to now: so many days and so many hours, today
-// and the present hour among them.
+// Query selects the numbers of the last days and hours, including today and the current hour.
 type Query struct{ Days, Hours int }
 
-// Numbers are the numbers of a partner. Every day and hour that was asked for is there,
-// the oldest first.
+// Numbers contains the numbers of a partner. It has every day and hour of the query, the oldest
+// first.
 type Numbers struct {
 	Days     []Day
 	Hours    []Hour
-	Failures []Failures // by hour, then by status; only hours that have any
+	Failures []Failures // by hour, then by status; only hours with failures
 
-	// CountedTo is not zero while the job lags behind: what happened after it is missing.
+	// CountedTo is not zero while the job lags behind: everything after it is missing.
 	CountedTo time.Time
 }
 
-// Read returns numbers of a partner, in one snapshot: what is counted, and what is not
-// counted yet.
-func (b *Book) Read(ctx context.Context, partnerID int64, q Query) (Numbers, error) {
+// Read returns the numbers of a partner, in one snapshot: the counters and the rows not counted
+// yet.
+func (b *Store) Read(ctx context.Context, partnerID int64, q Query) (Numbers, error) {
 	now := b.Now()
-	firstDay, firstHour := dayOf(now)-int64(q.Days)+1, hourOf(now)-int64(q.Hours)+1
+	firstDay := dayOf(now) - int64(q.Days) + 1
+	firstHour := hourOf(now) - int64(q.Hours) + 1
 	t := newTally()
 	var countedTo time.Time
 	err := b.DB.Read(ctx, func(tx *sqldb.Tx) (err error) {
-		t, countedTo = newTally(), time.Time{}
-		if err := t.read(ctx, tx, partnerID, firstDay, firstHour); err != nil {
+		t = newTally()
+		countedTo = time.Time{}
+		if err := t.addCounters(ctx, tx, partnerID, firstDay, firstHour); err != nil {
 			return err
 		}
 		countedTo, err = t.addUncounted(ctx, tx, partnerID, now.Add(-HoursKept))
@@ -67,7 +68,8 @@ func (b *Book) Read(ctx context.Context, partnerID int64, q Query) (Numbers, err
 	}
 	for k, f := range t.failures {
 		if k.partnerID == partnerID && k.at >= firstHour {
-			f.Hour, f.Status = timeOfHour(k.at), k.status
+			f.Hour = timeOfHour(k.at)
+			f.Status = k.status
 			n.Failures = append(n.Failures, *f)
 		}
 	}
@@ -80,15 +82,16 @@ func (b *Book) Read(ctx context.Context, partnerID int64, q Query) (Numbers, err
 	return n, nil
 }
 
-// read reads the counters.
-func (t *tally) read(ctx context.Context, tx *sqldb.Tx, partnerID, firstDay, firstHour int64) error {
+// addCounters reads the counters.
+func (t *tally) addCounters(ctx context.Context, tx *sqldb.Tx, partnerID, firstDay, firstHour int64) error {
 	type day struct {
 		at int64
 		Day
 	}
 	days := sqldb.QueueQuery(tx, func(r *sqldb.Row, d *day) error {
 		return r.Scan(&d.at, &d.Sold, &d.Activated, &d.Deactivated, &d.Refunded, &d.ActivatedSoon)
-	}, `SELECT day, sold, activated, deactivated, refunded, activated_soon FROM stats_days WHERE partner_id = $1 AND day >= $2`, partnerID, firstDay)
+	}, `SELECT day, sold, activated, deactivated, refunded, activated_soon FROM stats_days WHERE partner_id = $1
+		AND day >= $2`, partnerID, firstDay)
 	type hour struct {
 		at int64
 		Hour
@@ -99,7 +102,8 @@ func (t *tally) read(ctx context.Context, tx *sqldb.Tx, partnerID, firstDay, fir
 			to = append(to, &h.Latency[i])
 		}
 		return r.Scan(to...)
-	}, `SELECT hour, succeeded, failed, `+strings.Join(latencyColumns, ", ")+` FROM stats_hours WHERE partner_id = $1 AND hour >= $2`, partnerID, firstHour)
+	}, `SELECT hour, succeeded, failed, `+strings.Join(latencyColumns, ", ")+` FROM stats_hours WHERE partner_id = $1
+		AND hour >= $2`, partnerID, firstHour)
 	type failed struct {
 		at     int64
 		status int
@@ -107,7 +111,8 @@ func (t *tally) read(ctx context.Context, tx *sqldb.Tx, partnerID, firstDay, fir
 	}
 	failures, err := sqldb.All(ctx, tx, func(r *sqldb.Row, f *failed) error {
 		return r.Scan(&f.at, &f.status, &f.Count, &f.FirstAt, &f.LastAt)
-	}, `SELECT hour, status, count, first_at, last_at FROM stats_failures WHERE partner_id = $1 AND hour >= $2`, partnerID, firstHour)
+	}, `SELECT hour, status, count, first_at, last_at FROM stats_failures WHERE partner_id = $1
+		AND hour >= $2`, partnerID, firstHour)
 	if err != nil {
 		return err
 	}
@@ -128,10 +133,15 @@ func (t *tally) read(ctx context.Context, tx *sqldb.Tx, partnerID, firstDay, fir
 	return err
 }
 
-// addUncounted adds what the job has not counted yet, of all partners, since it has an
-// index by id alone. If that is too much, it adds the first of it and returns the time
-// up to which everything is counted.
-func (t *tally) addUncounted(ctx context.Context, tx *sqldb.Tx, partnerID int64, since time.Time) (countedTo time.Time, err error) {
+// addUncounted adds the rows that the job has not counted yet. It reads those of all partners,
+// because the only index is by id. If there are too many, it adds the first ones and returns the
+// time up to which everything is counted.
+func (t *tally) addUncounted(
+	ctx context.Context,
+	tx *sqldb.Tx,
+	partnerID int64,
+	since time.Time,
+) (countedTo time.Time, err error) {
 	at, err := cursor(ctx, tx, ofEvents)
 	if err != nil {
 		return countedTo, err
@@ -163,17 +173,19 @@ func (t *tally) addUncounted(ctx context.Context, tx *sqldb.Tx, partnerID int64,
 	return countedTo, err
 }
 
-// Prune removes the numbers of hours that are older than HoursKept.
-func (b *Book) Prune(ctx context.Context) (int64, error) {
-	before := time.Unix(0, hourOf(b.Now().Add(-HoursKept))) // hours are numbers, so the bound is one, too
+// Prune deletes the numbers of hours older than HoursKept.
+func (b *Store) Prune(ctx context.Context) (int64, error) {
+	before := time.Unix(0, hourOf(b.Now().Add(-HoursKept))) // hours are numbers, so the limit is one, too
 	var sum int64
 	for _, sql := range []string{
-		`DELETE FROM stats_hours WHERE (partner_id, hour) IN (SELECT partner_id, hour FROM stats_hours WHERE hour < $1 ORDER BY hour LIMIT $2)`,
+		`DELETE FROM stats_hours WHERE (partner_id, hour) IN (SELECT partner_id, hour FROM stats_hours WHERE hour < $1
+			ORDER BY hour LIMIT $2)`,
 		`DELETE FROM stats_failures WHERE (partner_id, hour, status) IN (
 			SELECT partner_id, hour, status FROM stats_failures WHERE hour < $1 ORDER BY hour LIMIT $2)`,
 	} {
 		n, err := b.DB.DeleteInBatches(ctx, before, sql)
-		if sum += n; err != nil {
+		sum += n
+		if err != nil {
 			return sum, fmt.Errorf("prune the numbers of hours: %w", err)
 		}
 	}

@@ -12,11 +12,11 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Sales is what became of licenses that were sold on a day, or in a span of days.
+// Sales describes the licenses sold on a day, or in a span of days.
 type Sales struct {
 	Sold          int64
 	ActivatedSoon int64 // of those sold: activated within seven days so far
-	Refunded      int64 // of those sold: refunded now, with all their purchases
+	Refunded      int64 // of those sold: now refunded, with all their purchases
 }
 
 func (s *Sales) plus(o Sales) {
@@ -25,11 +25,11 @@ func (s *Sales) plus(o Sales) {
 	s.Refunded += o.Refunded
 }
 
-// ActivationRate is which part of those sold was activated within seven days so far. It is
-// false where nothing was sold.
+// ActivationRate returns the fraction of sold licenses that were activated within seven days so
+// far. It returns false if nothing was sold.
 func (s Sales) ActivationRate() (float64, bool) { return s.part(s.ActivatedSoon) }
 
-// RefundRate is which part of those sold is refunded, likewise.
+// RefundRate returns the fraction of sold licenses that are refunded, likewise.
 func (s Sales) RefundRate() (float64, bool) { return s.part(s.Refunded) }
 
 func (s Sales) part(n int64) (float64, bool) {
@@ -41,7 +41,7 @@ func (s Sales) part(n int64) (float64, bool) {
 
 // DaySales is the sales of a day.
 type DaySales struct {
-	At time.Time // its beginning, in UTC
+	At time.Time // its start, in UTC
 	Sales
 }
 
@@ -51,35 +51,40 @@ type PartnerSales struct {
 	Sales
 }
 
-// SalesNumbers is the sales of a span of days: by day, by partner, and in all.
+// SalesNumbers contains the sales of a span of days: by day, by partner, and in total.
 type SalesNumbers struct {
-	Days     []DaySales     // oldest first, each day of the span
-	Partners []PartnerSales // of the whole span, those who sold something, the one who sold most first
+	Days     []DaySales     // every day of the span, oldest first
+	Partners []PartnerSales // of the whole span, only partners with sales, the largest first
 	Total    Sales
 
-	// CountedTo is not zero while the job lags behind: what was sold or activated after it
-	// is missing.
+	// CountedTo is not zero while the job lags behind: later sales and activations are missing.
 	CountedTo time.Time
 }
 
-// MaxSalesDays is how many days can be asked for, today among them.
+// MaxSalesDays is the maximum number of days in a query, including today.
 const MaxSalesDays = 366
 
-// CountRefund moves the counter of licenses that are refunded, by the day of the sale. The
-// caller has locked the partner, so that nobody else moves its counters meanwhile.
+// CountRefund changes the counter of refunded licenses on the day of the sale. The caller must have
+// locked the partner, so that no other transaction changes its counters meanwhile.
 func CountRefund(tx *sqldb.Tx, partnerID int64, soldAt time.Time, change int64) {
 	tx.Queue(`INSERT INTO stats_refunds (partner_id, day, refunded) VALUES ($1, $2, $3)
-		ON CONFLICT (partner_id, day) DO UPDATE SET refunded = stats_refunds.refunded + excluded.refunded`, partnerID, dayOf(soldAt), change)
+		ON CONFLICT (partner_id, day)
+		DO UPDATE SET refunded = stats_refunds.refunded + excluded.refunded`, partnerID, dayOf(soldAt), change)
 }
 
-// Sales reads the sales of the last days, of one partner or of all (0). It reads counters
-// of days and what is not counted yet: its cost does not grow with the licenses.
-func (b *Book) Sales(ctx context.Context, partnerID int64, days int) (SalesNumbers, error) {
+// Sales returns the sales of the last days, of one partner or of all (0). It reads the counters of
+// days and the rows not counted yet: its cost does not grow with the number of licenses.
+func (b *Store) Sales(ctx context.Context, partnerID int64, days int) (SalesNumbers, error) {
 	last := dayOf(b.Now())
 	var s salesSum
 	err := b.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		s = salesSum{partnerID: partnerID, first: last - int64(days) + 1, days: make([]DaySales, days), partners: map[int64]Sales{}}
-		if err := s.read(ctx, tx, last); err != nil {
+		s = salesSum{
+			partnerID: partnerID,
+			first:     last - int64(days) + 1,
+			days:      make([]DaySales, days),
+			partners:  map[int64]Sales{},
+		}
+		if err := s.addCounters(ctx, tx, last); err != nil {
 			return err
 		}
 		return s.addUncounted(ctx, tx)
@@ -90,51 +95,72 @@ func (b *Book) Sales(ctx context.Context, partnerID int64, days int) (SalesNumbe
 	return s.numbers(), nil
 }
 
-// salesSum adds sales up.
+// salesSum adds up sales.
 type salesSum struct {
-	partnerID int64 // 0: of all
-	first     int64 // day
+	partnerID int64 // 0: all
+	first     int64 // first day
 	days      []DaySales
 	partners  map[int64]Sales
 	countedTo time.Time
 }
 
-// salesRow is the sums of a day, or of a partner.
+// salesRow contains the sums of a day, or of a partner.
 type salesRow struct {
 	key int64
 	Sales
 }
 
-// SalesQueries are the statements that read the counters of a span of days, of one partner
-// or of all: by day and by partner. The database makes the sums, since there may be a row
-// for each partner and day.
+// SalesQueries returns the statements that read the counters of a span of days, of one partner or
+// of all: by day and by partner. The database makes the sums, because there may be a row for each
+// partner and day.
 func SalesQueries(partnerID, first, last int64) (sold, refunded [2]string, args []any) {
 	args = []any{first, last}
 	one := ""
 	if partnerID != 0 {
-		one, args = ` AND partner_id = $3`, append(args, partnerID)
+		one = ` AND partner_id = $3`
+		args = append(args, partnerID)
 	}
 	by := func(table, sums string) [2]string {
 		days := `SELECT day, ` + sums + ` FROM ` + table + ` WHERE day BETWEEN $1 AND $2` + one + ` GROUP BY day`
 		if partnerID != 0 {
-			return [2]string{days, `SELECT partner_id, ` + sums + ` FROM ` + table + ` WHERE day BETWEEN $1 AND $2` + one + ` GROUP BY partner_id`}
+			return [2]string{
+				days,
+				`SELECT partner_id, ` + sums + ` FROM ` + table + ` WHERE day BETWEEN $1
+					AND $2` + one + ` GROUP BY partner_id`,
+			}
 		}
-		// The rows of a partner stand together: they are read from partner to partner, not
-		// from day to day with the sums of all partners at hand.
+		// The rows of a partner are adjacent. They are read partner by partner, not day by day with
+		// the sums of all partners in memory.
 		return [2]string{days, `WITH RECURSIVE sellers(id) AS (SELECT min(partner_id) FROM ` + table + `
-			UNION ALL SELECT (SELECT min(partner_id) FROM ` + table + ` WHERE partner_id > sellers.id) FROM sellers WHERE sellers.id IS NOT NULL)
-			SELECT sellers.id, ` + sums + ` FROM sellers CROSS JOIN ` + table + ` WHERE partner_id = sellers.id AND day BETWEEN $1 AND $2 GROUP BY sellers.id`}
+			UNION ALL SELECT (SELECT min(partner_id)
+			FROM ` + table + ` WHERE partner_id > sellers.id) FROM sellers WHERE sellers.id IS NOT NULL)
+			SELECT sellers.id, ` + sums + ` FROM sellers CROSS JOIN ` + table + ` WHERE partner_id = sellers.id
+				AND day BETWEEN $1 AND $2 GROUP BY sellers.id`}
 	}
-	return by("stats_days", `CAST(sum(sold) AS bigint), CAST(sum(activated_soon) AS bigint)`), by("stats_refunds", `CAST(sum(refunded) AS bigint)`), args
+	return by(
+			"stats_days",
+			`CAST(sum(sold) AS bigint), CAST(sum(activated_soon) AS bigint)`,
+		), by(
+			"stats_refunds",
+			`CAST(sum(refunded) AS bigint)`,
+		), args
 }
 
-// read adds what is counted.
-func (s *salesSum) read(ctx context.Context, tx *sqldb.Tx, last int64) error {
+// addCounters adds the counters.
+func (s *salesSum) addCounters(ctx context.Context, tx *sqldb.Tx, last int64) error {
 	sold, refunded, args := SalesQueries(s.partnerID, s.first, last)
 	var results [4]*sqldb.Result[salesRow]
 	for i := range sold {
-		results[i] = sqldb.QueueQuery(tx, func(r *sqldb.Row, v *salesRow) error { return r.Scan(&v.key, &v.Sold, &v.ActivatedSoon) }, sold[i], args...)
-		results[i+2] = sqldb.QueueQuery(tx, func(r *sqldb.Row, v *salesRow) error { return r.Scan(&v.key, &v.Refunded) }, refunded[i], args...)
+		results[i] = sqldb.QueueQuery(
+			tx,
+			func(r *sqldb.Row, v *salesRow) error { return r.Scan(&v.key, &v.Sold, &v.ActivatedSoon) },
+			sold[i],
+			args...)
+		results[i+2] = sqldb.QueueQuery(
+			tx,
+			func(r *sqldb.Row, v *salesRow) error { return r.Scan(&v.key, &v.Refunded) },
+			refunded[i],
+			args...)
 	}
 	for i, result := range results {
 		rows, err := result.All(ctx)
@@ -152,7 +178,7 @@ func (s *salesSum) read(ctx context.Context, tx *sqldb.Tx, last int64) error {
 	return nil
 }
 
-// addUncounted adds what the job has not counted yet, as far as it is not too much.
+// addUncounted adds the rows that the job has not counted yet, up to a limit.
 func (s *salesSum) addUncounted(ctx context.Context, tx *sqldb.Tx) error {
 	at, err := cursor(ctx, tx, ofEvents)
 	if err != nil {
@@ -187,7 +213,7 @@ func (s *salesSum) addPartner(id int64, sales Sales) {
 	s.partners[id] = sum
 }
 
-// numbers puts the sums in order.
+// numbers sorts the sums.
 func (s *salesSum) numbers() SalesNumbers {
 	n := SalesNumbers{Days: s.days, CountedTo: s.countedTo}
 	for i := range n.Days {

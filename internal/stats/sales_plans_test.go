@@ -10,8 +10,8 @@ import (
 	"claviger/internal/stats"
 )
 
-// TestSalesPlans: of all partners or of one, an index leads to the days that are read, on
-// both databases: neither old days nor the number of licenses make it slower.
+// TestSalesPlans: for one partner or all, an index finds the days, on both databases: neither old
+// days nor the number of licenses make it slower.
 func TestSalesPlans(t *testing.T) {
 	const partners, days, span = 100, 400, 30
 	db := sqldbtest.Open(t)
@@ -26,7 +26,7 @@ func TestSalesPlans(t *testing.T) {
 				return err
 			}
 		}
-		if sqldbtest.Postgres() { // the service has no statistics of SQLite
+		if sqldbtest.Postgres() { // on SQLite the service runs without statistics
 			tx.Queue(`ANALYZE stats_days`)
 			tx.Queue(`ANALYZE stats_refunds`)
 		}
@@ -50,7 +50,7 @@ func TestSalesPlans(t *testing.T) {
 				t.Errorf("%s is read by\n%s\n%v", sql, text, err)
 			}
 		}
-		b := &stats.Book{DB: db, Now: func() time.Time { return time.Unix(86400*days-1, 0) }}
+		b := &stats.Store{DB: db, Now: func() time.Time { return time.Unix(86400*days-1, 0) }}
 		n, err := b.Sales(t.Context(), id, span)
 		want := stats.Sales{Sold: 3 * span, ActivatedSoon: 2 * span, Refunded: span}
 		if id == 0 {

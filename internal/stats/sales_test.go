@@ -20,8 +20,8 @@ func (h *harness) sales(p partner.Partner, days int) stats.SalesNumbers {
 	return n
 }
 
-// TestSales: the numbers of a day follow what becomes of the licenses sold on it: a
-// license counts once as activated and once as refunded, whatever happens in between.
+// TestSales: the numbers of a day follow the licenses sold on it: a license counts once as
+// activated and once as refunded, regardless of other changes.
 func TestSales(t *testing.T) {
 	h := newHarness(t)
 	other := h.enrol("Other")
@@ -42,7 +42,7 @@ func TestSales(t *testing.T) {
 	do(h.Licenses.Activate(t.Context(), tester, first.Key, nil)) // by another owner
 	do(h.Licenses.Activate(t.Context(), tester, theirs.Key, nil))
 	do(h.Licenses.Hold(t.Context(), tester, held.Key, license.HoldOther))
-	refund(held) // which makes no event
+	refund(held) // makes no event
 	reversed := refund(first)
 	h.sell(h.partner, 1)
 	h.clock.Advance(7 * day)
@@ -69,7 +69,7 @@ func TestSales(t *testing.T) {
 	check("after it was refunded again", 2)
 }
 
-// TestPartialRefund: a license whose plan change was refunded is not refunded.
+// TestPartialRefund: a license with only its plan change refunded does not count as refunded.
 func TestPartialRefund(t *testing.T) {
 	h := newHarness(t)
 	l := h.sell(h.partner, 1)
@@ -82,15 +82,15 @@ func TestPartialRefund(t *testing.T) {
 	}
 }
 
-// TestSalesOrder: the partner that sold most is first, days outside of the span and
-// partners without sales are left out.
+// TestSalesOrder: the partner with the most sales is first; days outside the span and partners
+// without sales are omitted.
 func TestSalesOrder(t *testing.T) {
 	h := newHarness(t)
 	second, _, earlier := h.enrol("Second"), h.enrol("Without sales"), h.enrol("Whose counters of the day are zero")
 	h.sell(h.partner, 9) // too long ago
 	sold := h.sell(earlier, 1)
 	h.clock.Advance(day)
-	_, err := h.Licenses.Activate(t.Context(), tester, sold.Key, nil) // which is counted, and is no sale
+	_, err := h.Licenses.Activate(t.Context(), tester, sold.Key, nil) // counted, but not a sale
 	h.Must(err)
 	h.sell(h.partner, 1)
 	h.sell(second, 2)
@@ -100,12 +100,12 @@ func TestSalesOrder(t *testing.T) {
 		if diff := cmp.Diff(want, n.Partners); diff != "" || n.Total.Sold != 3 || !n.CountedTo.IsZero() {
 			t.Errorf("%+v (-want +got)\n%s", n, diff)
 		}
-		h.count() // and so after they are counted
+		h.count() // same result after they are counted
 	}
 }
 
-// TestSalesLag: while too much is not counted yet, the numbers say up to when they are
-// right.
+// TestSalesLag: while too many rows are not counted yet, the numbers say up to which time they are
+// correct.
 func TestSalesLag(t *testing.T) {
 	h := newHarness(t)
 	for range 30 {
@@ -120,7 +120,7 @@ func TestSalesLag(t *testing.T) {
 	}
 }
 
-// TestRates: nothing sold has no rate.
+// TestRates: there is no rate without sales.
 func TestRates(t *testing.T) {
 	s := stats.Sales{Sold: 8, ActivatedSoon: 6, Refunded: 1}
 	activated, _ := s.ActivationRate()

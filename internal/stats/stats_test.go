@@ -19,12 +19,12 @@ import (
 
 var tester = apptest.Tester
 
-// noon is when the tests begin.
+// noon is the start of the tests.
 var noon = time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 
 const day = 24 * time.Hour
 
-// harness is an application whose clock stands, and a partner that sells two tiers.
+// harness is an application with a stopped clock, and a partner that sells two tiers.
 type harness struct {
 	*apptest.Harness
 	clock   *apptest.Clock
@@ -52,7 +52,7 @@ func (h *harness) sell(p partner.Partner, quantity int) license.License {
 	return h.Buy(license.Purchase{PartnerID: p.ID, Tier: 1, Quantity: quantity, Buyer: &account.Person{Email: "ann@example.com"}})
 }
 
-// count counts to the end.
+// count counts everything.
 func (h *harness) count() {
 	h.Helper()
 	for {
@@ -64,7 +64,7 @@ func (h *harness) count() {
 	}
 }
 
-// read reads numbers of our partner.
+// read reads the numbers of our partner.
 func (h *harness) read(days, hours int) stats.Numbers {
 	h.Helper()
 	n, err := h.Stats.Read(h.Context(), h.partner.ID, stats.Query{Days: days, Hours: hours})
@@ -88,8 +88,8 @@ func insertAttempt(tx *sqldb.Tx, eventID int64, status int, took time.Duration, 
 		VALUES ($1, '', $2, '', $3, '', $4, $5, $5)`, eventID, status, took.Milliseconds(), status == 200, at)
 }
 
-// TestDays follows licenses through every change of their status. The numbers are the
-// same before they are counted, in between, and after.
+// TestDays follows licenses through every change of their status. The numbers are the same before,
+// during and after counting.
 func TestDays(t *testing.T) {
 	h := newHarness(t)
 	other := h.enrol("Other")
@@ -133,8 +133,8 @@ func TestDays(t *testing.T) {
 	}
 }
 
-// TestImports: licenses that were sold elsewhere are neither sold nor activated here, until
-// somebody activates one.
+// TestImports: licenses sold elsewhere count as neither sold nor activated here, until one is
+// activated.
 func TestImports(t *testing.T) {
 	h := newHarness(t)
 	var list []license.Import
@@ -154,7 +154,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestHours counts what attempts met, and how long the answers took.
+// TestHours counts the results of attempts and the durations of answers.
 func TestHours(t *testing.T) {
 	h := newHarness(t)
 	l := h.sell(h.partner, 1)
@@ -214,8 +214,7 @@ func TestQuantiles(t *testing.T) {
 	}
 }
 
-// TestOldHours: what is older than the numbers of hours are kept is not counted, and
-// what has become so is pruned.
+// TestOldHours: attempts older than the retention are not counted, and expired hours are pruned.
 func TestOldHours(t *testing.T) {
 	h := newHarness(t)
 	l := h.sell(h.partner, 1)

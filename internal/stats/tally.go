@@ -7,7 +7,7 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// tally is numbers on their way to the counters.
+// tally collects numbers for the counters.
 type tally struct {
 	days     map[key]*Day
 	hours    map[key]*Hour
@@ -26,7 +26,7 @@ func newTally() *tally {
 	return &tally{days: map[key]*Day{}, hours: map[key]*Hour{}, failures: map[failureKey]*Failures{}}
 }
 
-// of returns what is counted under a key.
+// of returns the value of a key and creates it if necessary.
 func of[K comparable, V any](m map[K]*V, k K) *V {
 	v := m[k]
 	if v == nil {
@@ -36,13 +36,13 @@ func of[K comparable, V any](m map[K]*V, k K) *V {
 	return v
 }
 
-// event counts an event. A license that was active and stays so, as after a change of
-// its plan, is not activated again.
+// event counts an event. A license that stays active, as after a plan change, does not count as
+// activated again.
 func (t *tally) event(f event.Fact) {
 	day := func() *Day { return of(t.days, key{f.PartnerID, dayOf(f.At)}) }
 	switch {
 	case f.Was == 0 && f.Reason == event.Operator:
-		return // it was brought in from elsewhere, as it was
+		return // imported in its current status
 	case f.Reason == event.Purchased:
 		day().Sold++
 	case f.Kind == event.Activate && f.Was != event.Active:
@@ -58,7 +58,7 @@ func (t *tally) event(f event.Fact) {
 	}
 }
 
-// attempt counts an attempt, unless it is too old to be kept.
+// attempt counts an attempt, unless it is older than the retention.
 func (t *tally) attempt(f history.AttemptFact, since time.Time) {
 	if f.At.Before(since) {
 		return

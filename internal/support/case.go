@@ -12,69 +12,71 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/mail"
+	"claviger/internal/notice"
 	"claviger/internal/paging"
 	"claviger/internal/partner"
 )
 
-// The bounds of a timeline, newest first.
+// Limits of a timeline, newest first.
 const (
 	maxEvents      = 50
 	maxAttempts    = 5 // of each event
 	maxActs        = 100
 	maxSignIns     = 20
 	maxMails       = 20
+	maxMailsRead   = 500 // to find those: a buyer may have many licenses
 	maxConnections = 20
 )
 
-// EntryKind is where an entry of a timeline comes from.
+// EntryKind is the source of an entry of a timeline.
 type EntryKind string
 
-// The kinds of entries, in the order in which they are told when they have one time.
+// Kinds of entries, in their order at the same time.
 const (
-	Act        EntryKind = "act"        // what a person or program did
+	Act        EntryKind = "act"        // an act of a person or program
 	Purchased  EntryKind = "purchase"   // a purchase or plan change
 	Event      EntryKind = "event"      // a change of status or tier
-	Delivery   EntryKind = "delivery"   // an attempt to tell the partner, with its answer
-	Mail       EntryKind = "mail"       // a mail to the buyer
+	Delivery   EntryKind = "delivery"   // an attempt to notify the partner, with its answer
+	Mail       EntryKind = "mail"       // an email to the buyer
 	SignIn     EntryKind = "sign_in"    // the buyer signed in
-	Connection EntryKind = "connection" // the buyer connected the license with the application
-	Payment    EntryKind = "payment"    // what Stripe reported: a payment, a refund or a dispute
+	Connection EntryKind = "connection" // the buyer connected the license to the application
+	Payment    EntryKind = "payment"    // a report of Stripe: a payment, a refund or a dispute
 )
 
 var entryOrder = []EntryKind{SignIn, Payment, Purchased, Act, Connection, Event, Delivery, Mail}
 
-// Entry is one thing that happened. It has no secret and no free text of anybody.
+// Entry is one thing that happened. It contains no secret and no free text.
 type Entry struct {
 	At         time.Time
 	Kind       EntryKind
 	Title      string
-	Text       string // more about it; "": nothing
-	By         string // who did it, for the marketplace's own people; "": nobody, or it goes without saying
-	Failed     bool   // something that should not have been
-	EventID    int64  // of an event or delivery; 0: none
-	AttemptID  int64  // of a delivery; 0: none
-	PurchaseID int64  // of a purchase or payment; 0: none
+	Text       string // details, or ""
+	By         string // the actor, for the marketplace's own people; "" if none or obvious
+	Failed     bool   // something went wrong
+	EventID    int64  // of an event or delivery, or 0
+	AttemptID  int64  // of a delivery, or 0
+	PurchaseID int64  // of a purchase or payment, or 0
 
 	by    audit.Actor // of an act
-	aside bool        // it is not about the license, and not for a reply
+	aside bool        // not about the license, and not for a reply
 }
 
-// Case is all that is known of a license when somebody asks for help with it.
+// Case is everything known about a license, to help with a request.
 type Case struct {
 	License license.Detail
 	Partner partner.Partner
-	Owner   account.User // zero: nobody owns it, or they were erased
-	Explain []string     // why it is in its state
-	Server  []string     // what the partner's server said last, and what comes next
+	Owner   account.User // zero if there is none, or they were erased
+	Explain []string     // reasons for its status
+	Server  []string     // the last answer of the partner's server, and the next step
 	Entries []Entry      // newest first
 	More    bool         // older entries are left out
 
 	names map[int64]string
-	plans map[time.Time]audit.Actor // who changed the plan, by the time of it
+	plans map[time.Time]audit.Actor // actors of plan changes, by time
 }
 
 // Case returns the case of a license.
-func (d *Desk) Case(ctx context.Context, key string) (Case, error) {
+func (d *Store) Case(ctx context.Context, key string) (Case, error) {
 	var c Case
 	var err error
 	if c.License, err = d.Licenses.Inspect(ctx, key); err != nil {
@@ -84,7 +86,8 @@ func (d *Desk) Case(ctx context.Context, key string) (Case, error) {
 		return Case{}, err
 	}
 	if c.License.OwnerID != 0 {
-		if c.Owner, err = d.Accounts.Get(ctx, c.License.OwnerID); err != nil && !fault.Is(err, account.CodeUnknownUser) {
+		if c.Owner, err = d.Accounts.Get(ctx, c.License.OwnerID); err != nil &&
+			!fault.Is(err, account.CodeUnknownUser) {
 			return Case{}, err
 		}
 	}
@@ -112,20 +115,26 @@ func (c *Case) addPurchases() {
 	for _, k := range c.License.Links {
 		s := k.Sale
 		c.Entries = append(c.Entries, Entry{
-			At: s.CreatedAt, Kind: Purchased, PurchaseID: s.ID, Title: saleTitle(s), Text: saleText(s), by: c.plans[s.CreatedAt],
+			At: s.CreatedAt, Kind: Purchased, PurchaseID: s.ID, Title: saleTitle(s), Text: saleText(s),
+			by: c.plans[s.CreatedAt],
 		})
 	}
 }
 
-// addActs adds what the audit has of the license and its events.
-func (d *Desk) addActs(ctx context.Context, c *Case) error {
-	list, more, err := d.Audit.List(ctx, audit.Filter{Subject: "license:" + c.License.Key}, paging.Page{Number: 1, Limit: maxActs})
+// addActs adds the audit entries of the license and its events.
+func (d *Store) addActs(ctx context.Context, c *Case) error {
+	list, more, err := d.Audit.List(
+		ctx,
+		audit.Filter{Subject: "license:" + c.License.Key},
+		paging.Page{Number: 1, Limit: maxActs},
+	)
 	if err != nil {
 		return err
 	}
-	c.More, c.plans = c.More || more, map[time.Time]audit.Actor{}
+	c.More = c.More || more
+	c.plans = map[time.Time]audit.Actor{}
 	for _, e := range list {
-		if e.Action == "license.plan" { // told by its purchase
+		if e.Action == "license.plan" { // its purchase has an entry
 			c.plans[e.At] = e.Actor
 		}
 		if title := acts[e.Action]; title != "" {
@@ -135,7 +144,7 @@ func (d *Desk) addActs(ctx context.Context, c *Case) error {
 	return nil
 }
 
-func (d *Desk) addConnections(ctx context.Context, c *Case) error {
+func (d *Store) addConnections(ctx context.Context, c *Case) error {
 	list, err := d.OAuth.OfLicense(ctx, c.License.ID, maxConnections)
 	if err != nil {
 		return err
@@ -146,29 +155,39 @@ func (d *Desk) addConnections(ctx context.Context, c *Case) error {
 	return nil
 }
 
-// addOwner adds the sign-ins of the present owner and the mails to them, since the
-// license is theirs.
-func (d *Desk) addOwner(ctx context.Context, c *Case) error {
+// addOwner adds the sign-ins of the current owner and the emails to them, except those about their
+// other licenses.
+func (d *Store) addOwner(ctx context.Context, c *Case) error {
 	if c.Owner.ID == 0 || !c.Owner.ErasedAt.IsZero() {
 		c.Owner = account.User{}
 		return nil
 	}
-	entries, err := d.ofPerson(ctx, c.Owner)
+	entries, err := d.ofPerson(
+		ctx,
+		c.Owner,
+		func(m mail.Record) bool { return !notice.AboutAnother(m.Cause, c.License) },
+	)
 	c.Entries = append(c.Entries, entries...)
 	return err
 }
 
-// ofPerson returns the sign-ins of a person and the mails to them.
-func (d *Desk) ofPerson(ctx context.Context, u account.User) ([]Entry, error) {
+// ofPerson returns the sign-ins of a person and the emails to them that tells selects.
+func (d *Store) ofPerson(ctx context.Context, u account.User, tells func(mail.Record) bool) ([]Entry, error) {
 	var entries []Entry
-	mails, err := mail.To(ctx, d.DB, u.Email, maxMails)
+	mails, err := mail.To(ctx, d.DB, u.Email, maxMailsRead)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range mails {
-		entries = append(entries, mailEntry(m))
+		if tells(m) && len(entries) < maxMails {
+			entries = append(entries, mailEntry(m))
+		}
 	}
-	list, _, err := d.Audit.List(ctx, audit.Filter{Subject: userSubject(u.ID)}, paging.Page{Number: 1, Limit: maxSignIns})
+	list, _, err := d.Audit.List(
+		ctx,
+		audit.Filter{Subject: userSubject(u.ID)},
+		paging.Page{Number: 1, Limit: maxSignIns},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -180,9 +199,9 @@ func (d *Desk) ofPerson(ctx context.Context, u account.User) ([]Entry, error) {
 	return entries, nil
 }
 
-// Person returns the newest sign-ins of a person and mails to them, newest first.
-func (d *Desk) Person(ctx context.Context, u account.User) ([]Entry, error) {
-	entries, err := d.ofPerson(ctx, u)
+// Person returns the newest sign-ins of a person and emails to them, newest first.
+func (d *Store) Person(ctx context.Context, u account.User) ([]Entry, error) {
+	entries, err := d.ofPerson(ctx, u, func(mail.Record) bool { return true })
 	if err != nil {
 		return nil, err
 	}
@@ -194,8 +213,8 @@ func (d *Desk) Person(ctx context.Context, u account.User) ([]Entry, error) {
 	return c.Entries, d.addNames(ctx, &c)
 }
 
-// addNames says who did what.
-func (d *Desk) addNames(ctx context.Context, c *Case) error {
+// addNames adds the names of the actors.
+func (d *Store) addNames(ctx context.Context, c *Case) error {
 	var ids []int64
 	for _, e := range c.Entries {
 		if e.by.Kind == audit.ByUser {
@@ -207,7 +226,8 @@ func (d *Desk) addNames(ctx context.Context, c *Case) error {
 		return err
 	}
 	for i := range c.Entries {
-		if e := &c.Entries[i]; e.by.Kind != "" && (e.Kind != SignIn || e.by.Kind != audit.ByUser || e.by.ID != c.Owner.ID) {
+		if e := &c.Entries[i]; e.by.Kind != "" &&
+			(e.Kind != SignIn || e.by.Kind != audit.ByUser || e.by.ID != c.Owner.ID) {
 			e.By = c.who(e.by)
 		}
 	}

@@ -12,29 +12,33 @@ import (
 	"claviger/internal/profile"
 )
 
-// maxOfPerson bounds what is counted of a person's mails and memberships.
+// maxOfPerson bounds the count of a person's emails and memberships.
 const maxOfPerson = 1000
 
-// Erasure is what goes when a person is erased.
+// Erasure is the data that the erasure of a person deletes.
 type Erasure struct {
 	User     account.User
-	Licenses []license.Effect // what becomes of each license
-	Teams    []partner.Access // of partners that the person leaves
+	Licenses []license.Effect // effect on each license
+	Teams    []partner.Access // partners that the person leaves
 	Contacts int64            // entries among partners' contacts
-	Mails    int              // on record, sent or waiting; no more than 1000 are counted
+	Mails    int              // recorded, sent or waiting; at most 1000 are counted
 }
 
-// PreviewErase returns what an erasure of a user would take, by the code that does it.
-func (d *Desk) PreviewErase(ctx context.Context, by audit.Actor, userID int64) (Erasure, error) {
+// PreviewErase returns the effect of erasing a user, with the code that does it.
+func (d *Store) PreviewErase(ctx context.Context, by audit.Actor, userID int64) (Erasure, error) {
 	var e Erasure
 	var err error
 	if e.User, err = d.Accounts.Get(ctx, userID); err != nil {
 		return Erasure{}, err
 	}
 	if !e.User.ErasedAt.IsZero() {
-		return Erasure{}, fault.New(fault.Conflict, account.CodeUserErased, "This person was erased before; there is nothing left to erase.")
+		return Erasure{}, fault.New(
+			fault.Conflict,
+			account.CodeUserErased,
+			"This person was erased before; there is nothing left to erase.",
+		)
 	}
-	e.Licenses, err = d.Licenses.Preview(func(r *license.Registry) error {
+	e.Licenses, err = d.Licenses.Preview(func(r *license.Store) error {
 		_, err := r.EraseUser(ctx, by, userID)
 		return err
 	})

@@ -11,14 +11,16 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// addEvents adds the events of the license, the attempts to tell the partner of them, and
-// what its server said last.
-func (d *Desk) addEvents(ctx context.Context, c *Case) error {
+// addEvents adds the events of the license, the attempts to deliver them, and the last answer of
+// the partner's server.
+func (d *Store) addEvents(ctx context.Context, c *Case) error {
 	events, err := d.Events.OfLicense(ctx, c.License.ID, event.Filter{}, paging.Page{Number: 1, Limit: maxEvents})
 	if err != nil {
 		return err
 	}
-	deliveries, err := d.History.List(ctx, c.License.PartnerID, history.Filter{LicenseID: c.License.ID}, history.Key{}, maxEvents)
+	deliveries, err := d.History.List(
+		ctx, c.License.PartnerID, history.Filter{LicenseID: c.License.ID}, history.Key{}, maxEvents,
+	)
 	if err != nil {
 		return err
 	}
@@ -35,7 +37,8 @@ func (d *Desk) addEvents(ctx context.Context, c *Case) error {
 		c.Entries = append(c.Entries, eventEntry(e, e.Imported(c.License.CreatedAt)))
 		of := tries[e.ID]
 		if left := len(of) - maxAttempts; left > 0 {
-			c.More, of = true, of[left:]
+			c.More = true
+			of = of[left:]
 		}
 		for _, t := range of {
 			c.Entries = append(c.Entries, attemptEntry(e, t))
@@ -46,9 +49,11 @@ func (d *Desk) addEvents(ctx context.Context, c *Case) error {
 }
 
 func eventEntry(e event.Event, imported bool) Entry {
-	became, text := "became", e.Reason.Sentence()
+	became := "became"
+	text := e.Reason.Sentence()
 	if imported {
-		became, text = "was imported as", event.ImportedSentence
+		became = "was imported as"
+		text = event.ImportedSentence
 	}
 	return Entry{
 		At: e.CreatedAt, Kind: Event, EventID: e.ID, Text: text,
@@ -75,8 +80,7 @@ func attemptEntry(e event.Event, t history.Try) Entry {
 	return out
 }
 
-// serverSays tells what the partner's server said to the newest event, and what comes
-// next.
+// serverSays describes the answer of the partner's server to the newest event, and the next step.
 func serverSays(list []history.Delivery, tries map[int64][]history.Try) []string {
 	if len(list) == 0 {
 		return []string{"The partner was not told of anything yet."}
@@ -89,14 +93,17 @@ func serverSays(list []history.Delivery, tries map[int64][]history.Try) []string
 	}
 	var says []string
 	if of := tries[newest.EventID]; len(of) == 0 {
-		says = append(says, fmt.Sprintf("The newest event (%d) was not sent to the partner's server yet.", newest.EventID))
+		says = append(
+			says,
+			fmt.Sprintf("The newest event (%d) was not sent to the partner's server yet.", newest.EventID),
+		)
 	} else {
 		e := attemptEntry(event.Event{ID: newest.EventID}, of[len(of)-1])
 		says = append(says, e.Title+", the newest one. "+e.Text)
 	}
 	switch newest.State {
 	case history.Exhausted:
-		says = append(says, "Every attempt failed, so it is not tried any more. It can be sent again.")
+		says = append(says, "Every attempt failed, so it is no longer tried. It can be sent again.")
 	case history.Superseded:
 		says = append(says, "A newer event was sent in its place.")
 	case history.Waiting, history.Failing:
@@ -105,7 +112,7 @@ func serverSays(list []history.Delivery, tries map[int64][]history.Try) []string
 		} else {
 			says = append(says, "The next attempt is due at "+stamp(newest.NextAt)+".")
 		}
-	case history.AnyState, history.Failed, history.Delivered: // nothing comes next
+	case history.AnyState, history.Failed, history.Delivered: // no next step
 	}
 	return says
 }

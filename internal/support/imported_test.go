@@ -13,8 +13,8 @@ import (
 	"claviger/internal/license"
 )
 
-// TestCaseOfImported: a license that was brought in has no activation that never happened
-// here; one by the marketplace, later, is told as such.
+// TestCaseOfImported: an imported license shows no activation that never happened here; a later one
+// by the marketplace is shown as such.
 func TestCaseOfImported(t *testing.T) {
 	m := newMarket(t)
 	const key = "3f2c1b4e-8a6d-4c7f-9b0e-000000000001"

@@ -7,8 +7,8 @@ import (
 	"claviger/internal/payment"
 )
 
-// addPayments adds what Stripe reported about the purchases of the license.
-func (d *Desk) addPayments(ctx context.Context, c *Case) error {
+// addPayments adds Stripe's reports about the purchases of the license.
+func (d *Store) addPayments(ctx context.Context, c *Case) error {
 	var purchases []int64
 	for _, k := range c.License.Links {
 		purchases = append(purchases, k.Sale.ID)
@@ -19,17 +19,20 @@ func (d *Desk) addPayments(ctx context.Context, c *Case) error {
 }
 
 // Paid returns the payments of purchases, with their refunds and disputes, newest first.
-func (d *Desk) Paid(ctx context.Context, purchases []int64) ([]Entry, error) {
+func (d *Store) Paid(ctx context.Context, purchases []int64) ([]Entry, error) {
 	list, err := d.Payments.OfPurchases(ctx, purchases)
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	ids, of := make([]int64, len(list)), map[int64]payment.Checkout{}
+	ids := make([]int64, len(list))
+	of := map[int64]payment.Checkout{}
 	var c Case
 	for i, p := range list {
-		ids[i], of[p.ID] = p.ID, p
+		ids[i] = p.ID
+		of[p.ID] = p
 		c.Entries = append(c.Entries, Entry{
-			At: p.PaidAt, Kind: Payment, PurchaseID: p.PurchaseID, Title: "Stripe took the payment of " + money.Text(p.Paid.Units, p.Paid.Currency),
+			At: p.PaidAt, Kind: Payment, PurchaseID: p.PurchaseID,
+			Title: "Stripe took the payment of " + money.Text(p.Paid.Units, p.Paid.Currency),
 		})
 	}
 	refunds, disputes, err := d.Payments.Facts(ctx, ids)
@@ -46,9 +49,14 @@ func (d *Desk) Paid(ctx context.Context, purchases []int64) ([]Entry, error) {
 	return c.Entries, nil
 }
 
-// refundEntry tells of money that goes back. What is only a part changes no license.
+// refundEntry returns the entry of a refund. A partial refund changes no license.
 func refundEntry(c payment.Checkout, f payment.Refund) Entry {
-	e := Entry{At: f.CreatedAt, Kind: Payment, PurchaseID: c.PurchaseID, Title: "A refund of " + money.Text(f.Amount, f.Currency) + " was begun at Stripe"}
+	e := Entry{
+		At:         f.CreatedAt,
+		Kind:       Payment,
+		PurchaseID: c.PurchaseID,
+		Title:      "A refund of " + money.Text(f.Amount, f.Currency) + " was begun at Stripe",
+	}
 	if f.Ours() {
 		e.Title = "Stripe was asked to pay " + money.Text(f.Amount, f.Currency) + " back"
 	}
@@ -67,12 +75,13 @@ func refundEntry(c payment.Checkout, f payment.Refund) Entry {
 			e.Text += " The license works as before: it is refunded when all that was paid went back."
 		}
 	case payment.RefundFailed:
-		e.Text, e.Failed = "It failed, and the money did not go back.", true
+		e.Text = "It failed, and the money did not go back."
+		e.Failed = true
 	}
 	return e
 }
 
-// disputeWords are Stripe's words for how far a dispute is, in ours.
+// disputeWords explain Stripe's states of a dispute.
 var disputeWords = map[string]string{
 	"warning_needs_response": "It is an inquiry, which holds no license. The marketplace has to answer it at Stripe.",
 	"warning_under_review":   "It is an inquiry, which holds no license. The bank looks at the answer.",

@@ -13,8 +13,8 @@ import (
 	"claviger/internal/support"
 )
 
-// TestCaseTellsOfPayments: the payment of a license, refunds of a part that were begun at
-// Stripe, and disputes are in its timeline and in the text for a reply.
+// TestCaseTellsOfPayments: the payment of a license, partial refunds that were made at Stripe, and
+// disputes are in its timeline and in the text for a reply.
 func TestCaseTellsOfPayments(t *testing.T) {
 	m := newMarket(t)
 	stripe := &fakestripe.Server{Secret: "whsec_test", Now: func() int64 { return m.Licenses.Now().Unix() }}
@@ -29,7 +29,7 @@ func TestCaseTellsOfPayments(t *testing.T) {
 			m.Must(m.Payments.Receive(t.Context(), e.Body, stripe.Sign(e.Body)))
 		}
 		seen = len(stripe.Events())
-		_, err := payment.NewJob(m.Payments).Once(t.Context()) // events of disputes are looked up
+		_, err := payment.NewJob(m.Payments).Once(t.Context()) // looks up the events of disputes
 		m.Must(err)
 	}
 	u := m.User("payer@example.com")

@@ -14,13 +14,13 @@ import (
 	"claviger/internal/validate"
 )
 
-// The bounds of a search.
+// Limits of a search.
 const (
-	maxText  = 255 // of what is looked for
+	maxText  = 255 // of the search text
 	maxFound = 20  // of each kind
 )
 
-// Kind is what a text can name.
+// Kind is a kind of thing that a search finds.
 type Kind string
 
 // The kinds.
@@ -32,27 +32,26 @@ const (
 	KindPartner  Kind = "partner"
 )
 
-// Found is what a text names.
+// Found is the result of a search.
 type Found struct {
-	Text      string   // what was looked for
-	As        []string // as what: "the end of a license key"
+	Text      string   // the search text
+	As        []string // how it was understood: "the end of a license key"
 	Licenses  []license.License
 	People    []account.User
 	Purchases []license.Sale
 	Refunds   []license.Refund
 	Partners  []partner.Partner
-	More      bool // there are more than are listed
+	More      bool // not all are listed
 
-	vague bool // some are found by a part of what they are called
+	vague bool // some match only in part of their name
 }
 
-// Count is how many things were found.
+// Count returns the number of results.
 func (f Found) Count() int {
 	return len(f.Licenses) + len(f.People) + len(f.Purchases) + len(f.Refunds) + len(f.Partners)
 }
 
-// Only returns the kind of what was found if it is one thing that the text names
-// exactly; "" otherwise.
+// Only returns the kind of the only result if it matches exactly; otherwise "".
 func (f Found) Only() Kind {
 	if f.Count() != 1 || f.More || f.vague {
 		return ""
@@ -71,14 +70,18 @@ func (f Found) Only() Kind {
 	}
 }
 
-// Search finds what a text names: a license by its key or the end of it, a person by
-// email address or external id, a purchase or refund by its number or external id, a
-// partner by name, number or external id. Each is found by an index, but for the names
-// of partners, which are few.
-func (d *Desk) Search(ctx context.Context, text string) (Found, error) {
+// Search looks up a text: a license by its key or the end of it, a person by email address or
+// external id, a purchase or refund by its number or external id, a partner by name, number or
+// external id. All use an index, except the names of partners, which are few.
+func (d *Store) Search(ctx context.Context, text string) (Found, error) {
 	text, err := validate.Line("q", text, 1, maxText)
 	if err != nil {
-		return Found{}, fault.Parameter("q", "must be one line of 1 to %d characters: a license key or its end, an email address, an external id, a purchase reference or a partner's name.", maxText)
+		return Found{}, fault.Parameter(
+			"q",
+			"must be one line of 1 to %d characters: a license key or its end, an email address, an external id, a "+
+				"purchase reference or a partner's name.",
+			maxText,
+		)
 	}
 	f := Found{Text: text}
 	for _, look := range []func(context.Context, *Found) error{d.searchLicenses, d.searchPeople, d.searchPurchases, d.searchPartners} {
@@ -89,10 +92,10 @@ func (d *Desk) Search(ctx context.Context, text string) (Found, error) {
 	return f, nil
 }
 
-// inURL finds the redemption id in the address of a license's page.
+// inURL matches the redemption id in the URL of a license's page.
 var inURL = regexp.MustCompile(`/licensing/([0-9a-f-]{36})(/|$)`)
 
-func (d *Desk) searchLicenses(ctx context.Context, f *Found) error {
+func (d *Store) searchLicenses(ctx context.Context, f *Found) error {
 	key := strings.ToLower(f.Text)
 	if m := inURL.FindStringSubmatch(key); m != nil {
 		key = m[1]
@@ -104,7 +107,8 @@ func (d *Desk) searchLicenses(ctx context.Context, f *Found) error {
 	case len(key) < whole:
 		f.As = append(f.As, "the end of a license key")
 		list, err := d.Licenses.FindAny(ctx, license.FindAny{Find: license.Find{Key: key}}, 0, maxFound)
-		f.Licenses, f.More = list.Licenses, f.More || list.Next != 0
+		f.Licenses = list.Licenses
+		f.More = f.More || list.Next != 0
 		return err
 	}
 	f.As = append(f.As, "a license key", "the id of a license's pages")
@@ -119,11 +123,12 @@ func (d *Desk) searchLicenses(ctx context.Context, f *Found) error {
 	return nil
 }
 
-func (d *Desk) searchPeople(ctx context.Context, f *Found) error {
+func (d *Store) searchPeople(ctx context.Context, f *Found) error {
 	filter := account.Filter{ExternalID: f.Text}
 	as := "the external id of a person"
 	if strings.Contains(f.Text, "@") {
-		filter, as = account.Filter{Email: f.Text}, "an email address"
+		filter = account.Filter{Email: f.Text}
+		as = "an email address"
 	}
 	f.As = append(f.As, as)
 	list, _, err := d.Accounts.List(ctx, filter, paging.First())
@@ -131,13 +136,14 @@ func (d *Desk) searchPeople(ctx context.Context, f *Found) error {
 	return err
 }
 
-func (d *Desk) searchPurchases(ctx context.Context, f *Found) error {
+func (d *Store) searchPurchases(ctx context.Context, f *Found) error {
 	f.As = append(f.As, "the external id of a purchase, plan change or refund")
 	list, err := d.Licenses.FindSales(ctx, license.FindSales{ExternalID: f.Text}, 0, maxFound)
 	if err != nil {
 		return err
 	}
-	f.Purchases, f.More = list.Sales, f.More || list.Next != 0
+	f.Purchases = list.Sales
+	f.More = f.More || list.Next != 0
 	if f.Refunds, err = d.Licenses.RefundsByReference(ctx, f.Text); err != nil {
 		return err
 	}
@@ -162,20 +168,21 @@ func (d *Desk) searchPurchases(ctx context.Context, f *Found) error {
 	return nil
 }
 
-func (d *Desk) searchPartners(ctx context.Context, f *Found) error {
+func (d *Store) searchPartners(ctx context.Context, f *Found) error {
 	f.As = append(f.As, "the name or external id of a partner")
 	list, more, err := d.Partners.Named(ctx, f.Text, maxFound)
 	if err != nil {
 		return err
 	}
-	f.Partners, f.More = list, f.More || more
+	f.Partners = list
+	f.More = f.More || more
 	for _, p := range list {
 		f.vague = f.vague || !strings.EqualFold(p.Name, f.Text) && p.ExternalID != f.Text
 	}
 	return nil
 }
 
-// number reads a number as people write it: "#1042" or "1042".
+// number parses a number as people write it: "#1042" or "1042".
 func number(s string) (int64, bool) {
 	n, err := strconv.ParseInt(strings.TrimPrefix(s, "#"), 10, 64)
 	return n, err == nil && n > 0

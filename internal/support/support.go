@@ -1,6 +1,6 @@
-// Package support answers what the marketplace's people look up: what a text names
-// (Search), and what happened to a license, in one timeline (Case). It has no tables;
-// it asks the packages that own them.
+// Package support looks things up for the marketplace's people: things by a text (Search), and the
+// history of a license in one timeline (Case). It has no tables; it asks the packages that own
+// them.
 package support
 
 import (
@@ -15,15 +15,15 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// Desk is where people look things up. All services must be set.
-type Desk struct {
+// Store looks things up. All services must be set.
+type Store struct {
 	DB       *sqldb.DB
-	Accounts *account.Book
-	Partners *partner.Registry
-	Licenses *license.Registry
+	Accounts *account.Store
+	Partners *partner.Store
+	Licenses *license.Store
 	Events   *event.Log
 	History  history.Reader
 	OAuth    *oauth.Server
 	Audit    *audit.Log
-	Payments *payment.Book
+	Payments *payment.Store
 }

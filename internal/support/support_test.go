@@ -1,6 +1,7 @@
 package support_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,13 +14,14 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/mail"
+	"claviger/internal/notice"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/sqldb"
 	"claviger/internal/support"
 )
 
-// market is a marketplace with two partners and what they sold.
+// market is a marketplace with two partners and their sales.
 type market struct {
 	*apptest.Harness
 	tide, moon partner.Partner
@@ -47,7 +49,7 @@ func (m *market) sell(p partner.Partner, externalID string, who account.Person) 
 	return s
 }
 
-// names are what a search found, in words.
+// names describes the results of a search.
 func names(f support.Found) []string {
 	list := []string{}
 	for _, l := range f.Licenses {
@@ -68,8 +70,8 @@ func names(f support.Found) []string {
 	return list
 }
 
-// TestSearchFindsEachKindOfKey: each thing is found by whatever names it, and one exact
-// hit leads to its page.
+// TestSearchFindsEachKindOfKey: each thing is found by all its names, and a single exact match
+// leads to its page.
 func TestSearchFindsEachKindOfKey(t *testing.T) {
 	m := newMarket(t)
 	m.sell(m.moon, "order-1", account.Person{Email: "bob@example.com"})
@@ -106,8 +108,8 @@ func TestSearchFindsEachKindOfKey(t *testing.T) {
 	}
 }
 
-// TestCaseTellsWhatHappened: the timeline has what every package knows, in order; its text
-// for a reply names nobody.
+// TestCaseTellsWhatHappened: the timeline has the data of every package, in order; its text for a
+// reply names no one.
 func TestCaseTellsWhatHappened(t *testing.T) {
 	m := newMarket(t)
 	l := m.sale.Licenses[0]
@@ -154,8 +156,8 @@ func TestCaseTellsWhatHappened(t *testing.T) {
 	}
 }
 
-// TestTextIsForTheBuyer: the text for a reply has no advice for staff and no mail that is not
-// about the license; the page has both.
+// TestTextIsForTheBuyer: the text for a reply has no advice for staff and no unrelated email; the
+// page has both.
 func TestTextIsForTheBuyer(t *testing.T) {
 	m := newMarket(t)
 	l := m.sale.Licenses[0]
@@ -186,7 +188,40 @@ func TestTextIsForTheBuyer(t *testing.T) {
 	}
 }
 
-// TestPreviewErase: it says what goes, and nothing goes.
+// TestCaseHasNoMailsAboutOthers: the timeline has the emails about the license and none about the
+// buyer's other licenses, even if there are many.
+func TestCaseHasNoMailsAboutOthers(t *testing.T) {
+	m := newMarket(t)
+	m.Licenses.Tell = (&notice.Mailer{Mail: &mail.Outbox{Sealer: m.Mail.Sealer}, Audience: notice.All, PublicURL: "https://acme.example", Marketplace: "Acme"}).Tell
+	person := account.Person{Email: "ada@example.com", ExternalID: "customer-7"}
+	first := m.sell(m.tide, "order-2", person).Licenses[0]
+	_, err := m.Licenses.Hold(t.Context(), apptest.Tester, first.Key, license.HoldChargeback)
+	m.Must(err)
+	_, err = m.Licenses.Refund(t.Context(), apptest.Tester, license.RefundOrder{LicenseKey: first.Key, ExternalID: "refund-1"})
+	m.Must(err)
+	for i := range 15 { // two emails each, which are newer
+		other := m.sell(m.moon, fmt.Sprintf("order-%d", i+3), person).Licenses[0]
+		_, err := m.Licenses.Hold(t.Context(), apptest.Tester, other.Key, license.HoldChargeback)
+		m.Must(err)
+	}
+	c, err := m.Support.Case(t.Context(), first.Key)
+	m.Must(err)
+	var got []string
+	for _, e := range c.Entries {
+		if e.Kind == support.Mail {
+			got = append(got, e.Title)
+		}
+	}
+	want := []string{
+		"Mail to the buyer: Your license for Tide Planner Pro was refunded", "Mail to the buyer: Your license for Tide Planner Pro is on hold",
+		"Mail to the buyer: Your receipt for Tide Planner Pro", "Mail to the buyer: Your license for Tide Planner Pro is ready",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestPreviewErase: it lists the data to delete, and deletes nothing.
 func TestPreviewErase(t *testing.T) {
 	m := newMarket(t)
 	ada := m.sale.UserID

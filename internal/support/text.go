@@ -8,9 +8,9 @@ import (
 	"claviger/internal/license"
 )
 
-// Text is the case as text for a reply, the oldest entry first. It names no person and
-// no program of the marketplace, no address, and of the key only its end, and has no advice
-// for staff and no mail about other things, so that it may be sent to whoever asked.
+// Text returns the case as text for a reply, oldest entry first. It names no person and no program
+// of the marketplace, no address, and only the end of the key. It has no advice for staff and no
+// unrelated emails, so it may be sent to the person who asked.
 func (c *Case) Text() string {
 	var b strings.Builder
 	l := c.License

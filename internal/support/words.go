@@ -14,8 +14,7 @@ import (
 	"claviger/internal/oauth"
 )
 
-// acts are what the audit has of a license, in words. Purchases and events are told by
-// their own entries.
+// acts describe the audit entries of a license. Purchases and events have their own entries.
 var acts = map[string]string{
 	"license.redeem":          "The license was activated",
 	"license.activate":        "The license was activated on behalf of its buyer",
@@ -29,7 +28,7 @@ var acts = map[string]string{
 	"oauth.accept":            "The buyer agreed to connect the license with the application",
 }
 
-// ofPerson are what the audit has of a person, in words.
+// ofPerson describe the audit entries of a person.
 var ofPerson = map[string]string{
 	"user.sign_in":             "The buyer signed in",
 	"user.sign_up":             "The buyer signed up",
@@ -41,7 +40,7 @@ var ofPerson = map[string]string{
 
 func userSubject(id int64) string { return "user:" + strconv.FormatInt(id, 10) }
 
-// who is who acted, as the marketplace's people see it.
+// who names an actor for the marketplace's people.
 func (c *Case) who(by audit.Actor) string {
 	switch by.Kind {
 	case audit.ByUser:
@@ -63,7 +62,7 @@ func (c *Case) who(by audit.Actor) string {
 	return "the service itself (" + by.Name + ")"
 }
 
-// origin is who acted, as the buyer may read it.
+// origin describes an actor for the buyer.
 func (c *Case) origin(by audit.Actor) string {
 	switch {
 	case by.Kind == audit.ByUser && by.ID == c.Owner.ID:
@@ -101,8 +100,8 @@ func saleText(s license.Sale) string {
 	return text
 }
 
-// leadsIn reports whether a mail has a link by which a buyer gets at their licenses. Others are
-// about teams, visits and the account.
+// leadsIn reports whether an email has a link that gives a buyer access to their licenses. Others
+// are about teams, visits and the account.
 func leadsIn(m mail.Record) bool {
 	for _, p := range []account.Purpose{account.ForSignIn, account.ForSignUp, account.ForReset} {
 		if strings.HasPrefix(m.Cause, string(p)+" link ") {
@@ -116,21 +115,24 @@ func mailEntry(m mail.Record) Entry {
 	e := Entry{At: m.CreatedAt, Kind: Mail, Title: "Mail to the buyer: " + m.Subject, aside: !leadsIn(m)}
 	switch m.State {
 	case mail.Sent:
-		e.At, e.Text = m.SentAt, "The mail server accepted it."
+		e.At = m.SentAt
+		e.Text = "The mail server accepted it."
 	case mail.GivenUp:
-		e.Text, e.Failed = "It could not be sent and was given up.", true
+		e.Text = "It could not be sent and was given up."
+		e.Failed = true
 	case mail.Dismissed:
-		e.Text = "It could not be sent, and somebody looked at that."
+		e.Text = "It could not be sent, and a person looked at that."
 	case mail.Waiting:
 		e.Text = "It waits to be sent."
 		if m.Attempts > 0 {
-			e.Text, e.Failed = fmt.Sprintf("It could not be sent yet; attempts: %d.", m.Attempts), true
+			e.Text = fmt.Sprintf("It could not be sent yet; attempts: %d.", m.Attempts)
+			e.Failed = true
 		}
 	}
 	return e
 }
 
-// connectionEntries tell of the code that an application was given.
+// connectionEntries describe the code that an application received.
 func connectionEntries(a oauth.Authorization) []Entry {
 	begun := Entry{At: a.At, Kind: Connection, Title: "The application was given a code for the license"}
 	list := []Entry{begun}
@@ -141,7 +143,10 @@ func connectionEntries(a oauth.Authorization) []Entry {
 			Text: "It sent the wrong " + a.Burned + ", which ends a code. The buyer has to begin again.",
 		})
 	case !a.UsedAt.IsZero():
-		list = append(list, Entry{At: a.UsedAt, Kind: Connection, Title: "The application exchanged its code: it is connected"})
+		list = append(
+			list,
+			Entry{At: a.UsedAt, Kind: Connection, Title: "The application exchanged its code: it is connected"},
+		)
 	default:
 		list[0].Failed, list[0].Text = true, "The application has not exchanged it. The code is valid until "+stamp(a.ExpiresAt)+"."
 	}
@@ -151,7 +156,7 @@ func connectionEntries(a oauth.Authorization) []Entry {
 	return list
 }
 
-// sentence makes a sentence of words: a large first letter, and a full stop.
+// sentence capitalizes words and adds a full stop.
 func sentence(s string) string {
 	s = strings.TrimSpace(s)
 	if s == "" {

@@ -16,13 +16,13 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-// The queues that can be old.
+// Queues that can lag behind.
 const (
 	Deliveries = "deliveries"
 	Mails      = "mails"
 )
 
-// queues tells of what is due and not sent.
+// queues adds queues with overdue items.
 func (c *collection) queues(ctx context.Context, tx *sqldb.Tx) error {
 	for _, q := range []struct {
 		name   string
@@ -39,7 +39,7 @@ func (c *collection) queues(ctx context.Context, tx *sqldb.Tx) error {
 	return nil
 }
 
-// plans tells of plans that are not on sale until their price was looked at.
+// plans adds plans that are off sale until their price is reviewed.
 func (c *collection) plans(ctx context.Context, tx *sqldb.Tx) error {
 	list, err := partner.ListUnchecked(ctx, tx, most)
 	for _, u := range list {
@@ -52,11 +52,36 @@ func (c *collection) plans(ctx context.Context, tx *sqldb.Tx) error {
 	return err
 }
 
-// payments tells of payments that need a person.
+// suspects lists licenses that were refunded but still work.
+func (c *collection) suspects(ctx context.Context, tx *sqldb.Tx) error {
+	list, err := license.Suspects(ctx, tx, most)
+	if err != nil {
+		return err
+	}
+	ids := make([]int64, len(list))
+	for i, s := range list {
+		ids[i] = s.PartnerID
+	}
+	slices.Sort(ids)
+	partners, err := partner.ByID(ctx, tx, slices.Compact(ids))
+	for _, s := range list {
+		c.add(Item{Kind: RefundedWorking, PartnerID: s.PartnerID, Partner: partners[s.PartnerID].Name, Subject: s.Key})
+	}
+	c.capped[RefundedWorking] = len(list) == most
+	return err
+}
+
+// payments adds payments that need attention.
 func (c *collection) payments(ctx context.Context, tx *sqldb.Tx) error {
 	list, err := payment.QueueProblems(tx, most).All(ctx)
 	for _, p := range list {
-		i := Item{Kind: PaymentProblem, Subject: strconv.FormatInt(p.ID, 10), Since: p.CreatedAt, Text: string(p.Kind), Count: p.Amount}
+		i := Item{
+			Kind:    PaymentProblem,
+			Subject: strconv.FormatInt(p.ID, 10),
+			Since:   p.CreatedAt,
+			Text:    string(p.Kind),
+			Count:   p.Amount,
+		}
 		if p.Refundable() {
 			i.Text += " refundable"
 		}
@@ -66,26 +91,37 @@ func (c *collection) payments(ctx context.Context, tx *sqldb.Tx) error {
 	return err
 }
 
-// mails tells of mails that were given up.
+// mails adds emails that were given up.
 func (c *collection) mails(ctx context.Context, tx *sqldb.Tx) error {
 	list, err := mail.ListGivenUp(ctx, tx, 0, most)
 	for _, m := range list {
-		c.add(Item{Kind: MailGivenUp, Subject: strconv.FormatInt(m.ID, 10), Since: m.CreatedAt, Count: int64(m.Attempts), Text: m.To + ": " + m.Subject + " (" + m.Error + ")"})
+		c.add(
+			Item{
+				Kind:    MailGivenUp,
+				Subject: strconv.FormatInt(m.ID, 10),
+				Since:   m.CreatedAt,
+				Count:   int64(m.Attempts),
+				Text:    m.To + ": " + m.Subject + " (" + m.Error + ")",
+			},
+		)
 	}
 	c.capped[MailGivenUp] = len(list) == most
 	return err
 }
 
-// partners tells of partners whose endpoint fails, whose events were given up, or that
-// are not set up. A paused one needs nobody.
+// partners adds partners with a failing endpoint, with given-up events, or without a complete
+// setup. Paused ones are left out.
 func (c *collection) partners(ctx context.Context, tx *sqldb.Tx) error {
 	var failing []history.Trouble
-	for kind, which := range map[Kind]history.Endpoints{EndpointParked: history.OnlyParked, EndpointFailing: history.NotParked} {
+	for kind, which := range map[Kind]history.Endpoints{
+		EndpointParked: history.OnlyParked, EndpointFailing: history.NotParked,
+	} {
 		list, err := history.FailingEndpoints(ctx, tx, which, history.Key{}, most)
 		if err != nil {
 			return err
 		}
-		failing, c.capped[kind] = append(failing, list...), len(list) == most
+		failing = append(failing, list...)
+		c.capped[kind] = len(list) == most
 	}
 	givenUp, err := history.PartnersGivenUp(ctx, tx, most)
 	if err != nil {
@@ -121,7 +157,7 @@ func (c *collection) partners(ctx context.Context, tx *sqldb.Tx) error {
 	return c.lacking(ctx, tx, lacking, name)
 }
 
-// endpoints tells of endpoints that fail. What waits is counted for those that are listed.
+// endpoints adds failing endpoints. Waiting events are counted only for the listed ones.
 func (c *collection) endpoints(ctx context.Context, tx *sqldb.Tx, list []history.Trouble, name func(Item) Item) error {
 	counted := map[Kind]int{}
 	kind := func(t history.Trouble) Kind {
@@ -142,13 +178,24 @@ func (c *collection) endpoints(ctx context.Context, tx *sqldb.Tx, list []history
 		return err
 	}
 	for _, t := range slices.Concat(shown, rest) {
-		c.add(name(Item{Kind: kind(t), PartnerID: t.PartnerID, Since: t.FailingSince, Until: t.ProbeAt, Count: t.Waiting, More: t.More, Text: t.LastError}))
+		c.add(
+			name(
+				Item{
+					Kind:      kind(t),
+					PartnerID: t.PartnerID,
+					Since:     t.FailingSince,
+					Until:     t.ProbeAt,
+					Count:     t.Waiting,
+					More:      t.More,
+					Text:      t.LastError,
+				},
+			),
+		)
 	}
 	return nil
 }
 
-// givenUp tells of events that were given up; they are counted for the partners that are
-// listed.
+// givenUp adds partners with given-up events; these are counted only for the listed ones.
 func (c *collection) givenUp(ctx context.Context, tx *sqldb.Tx, ids []int64, name func(Item) Item) error {
 	shown := ids[:min(Shown, len(ids))]
 	counts, err := history.CountGivenUp(ctx, tx, shown)
@@ -157,8 +204,15 @@ func (c *collection) givenUp(ctx context.Context, tx *sqldb.Tx, ids []int64, nam
 	}
 	for _, g := range counts {
 		c.add(name(Item{
-			Kind: EventsGivenUp, PartnerID: g.PartnerID, Since: g.Oldest, Count: g.Exhausted + g.Superseded, More: g.More,
-			Text: strconv.FormatInt(g.Exhausted, 10) + " exhausted, " + strconv.FormatInt(g.Superseded, 10) + " superseded",
+			Kind: EventsGivenUp, PartnerID: g.PartnerID, Since: g.Oldest, Count: g.Exhausted + g.Superseded,
+			More: g.More,
+			Text: strconv.FormatInt(
+				g.Exhausted,
+				10,
+			) + " exhausted, " + strconv.FormatInt(
+				g.Superseded,
+				10,
+			) + " superseded",
 		}))
 	}
 	for _, id := range ids[len(shown):] {
@@ -167,7 +221,7 @@ func (c *collection) givenUp(ctx context.Context, tx *sqldb.Tx, ids []int64, nam
 	return nil
 }
 
-// lacking tells of what partners have not set up.
+// lacking adds partners with an incomplete setup.
 func (c *collection) lacking(ctx context.Context, tx *sqldb.Tx, list []profile.Lacking, name func(Item) Item) error {
 	var noRedirect []int64
 	for _, l := range list {

@@ -15,10 +15,10 @@ import (
 	"claviger/internal/today"
 )
 
-// at is when the tests take place.
+// at is the time of the tests.
 var at = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 
-// harness is the service, which nothing runs, with a partner that lacks nothing.
+// harness is the service without running jobs, with a completely set-up partner.
 type harness struct {
 	*apptest.Harness
 	tide partner.Partner
@@ -33,7 +33,7 @@ func start(t *testing.T) *harness {
 	return h
 }
 
-// partner makes a partner that lacks nothing.
+// partner creates a partner with a complete setup.
 func (h *harness) partner(name string) partner.Partner {
 	h.Helper()
 	p, _ := h.Partner(name, profile.URLs{Redirect: "https://tide.example/back", Webhook: "https://tide.example/hook"})
@@ -44,15 +44,14 @@ func (h *harness) partner(name string) partner.Partner {
 	return p
 }
 
-// sell sells licenses of Tide, and says when their events are due.
+// sell sells licenses of Tide and sets the due time of their events.
 func (h *harness) sell(n int, due time.Time) {
 	h.Helper()
 	h.Buy(license.Purchase{PartnerID: h.tide.ID, Tier: 1, Quantity: n, Buyer: &account.Person{Email: "ann@buyer.example"}, ExternalID: fmt.Sprint("order-", n)})
 	h.Exec(`UPDATE outbox SET due_at = $1, created_at = $2`, due, at.Add(-time.Hour))
 }
 
-// fails has the endpoint of Tide fail since a time, and parked since another, if that is
-// not zero.
+// fails makes the endpoint of Tide fail since a time, and parks it if parked is not zero.
 func (h *harness) fails(since, parked time.Time) {
 	h.Helper()
 	h.Exec(`DELETE FROM endpoints WHERE partner_id = $1`, h.tide.ID)
@@ -60,7 +59,7 @@ func (h *harness) fails(since, parked time.Time) {
 		VALUES ($1, $2, 3, $3, $4, 0, $2, 'the answer was 410')`, h.tide.ID, since, parked, at.Add(time.Minute))
 }
 
-// mail puts a mail into the outbox.
+// mail puts an email into the outbox.
 func (h *harness) mail(due time.Time) {
 	h.Helper()
 	h.Must(h.DB.Write(h.Context(), func(tx *sqldb.Tx) error {
@@ -81,13 +80,13 @@ func (h *harness) job(next, failedSince time.Time, problem string) {
 // none is a time that is not set.
 var none time.Time
 
-// TestKinds: each kind of item is told of when it is so, with what a person needs to know,
-// and not told of when it is nearly so.
+// TestKinds: each kind of item is listed with the necessary facts when its condition holds, and not
+// when it nearly does.
 func TestKinds(t *testing.T) {
 	ago := func(d time.Duration) time.Time { return at.Add(-d) }
 	for name, c := range map[string]struct {
 		set  func(h *harness)
-		want string // kind, partner, subject, since, until, count, text; "": nothing to do
+		want string // kind, partner, subject, since, until, count, text; "" for no item
 	}{
 		"nothing":                 {func(*harness) {}, ""},
 		"deliveries that are due": {func(h *harness) { h.sell(1, ago(2*time.Minute)) }, "queue_old  deliveries -2m0s - 0 "},
@@ -111,7 +110,17 @@ func TestKinds(t *testing.T) {
 		"a job that is a little late": {func(h *harness) { h.job(ago(4*time.Minute), none, "") }, ""},
 		"a webhook URL not validated": {func(h *harness) { h.Exec(`UPDATE profiles SET webhook_valid_at = 0`) }, "url_unproven Tide Planner webhook_url - - 0 "},
 		"a redirect not validated":    {func(h *harness) { h.Exec(`UPDATE profiles SET redirect_valid_at = 0`) }, "url_unproven Tide Planner redirect_url - - 0 "},
-		"no contacts":                 {func(h *harness) { h.Exec(`DELETE FROM contacts`) }, "no_contacts Tide Planner  - - 0 "},
+		"a license that was refunded but still works": {func(h *harness) {
+			h.sell(1, at.Add(time.Hour))
+			h.Exec(`UPDATE licenses SET license_key = '0b7c7a2e-5c1f-4d0b-9f5e-3a1c2d4e5f60'`)
+			h.Exec(`INSERT INTO refunded_but_working (license_id) SELECT id FROM licenses`)
+		}, "refunded_working Tide Planner 0b7c7a2e-5c1f-4d0b-9f5e-3a1c2d4e5f60 - - 0 "},
+		"one that has ended since": {func(h *harness) {
+			h.sell(1, at.Add(time.Hour))
+			h.Exec(`INSERT INTO refunded_but_working (license_id) SELECT id FROM licenses`)
+			h.Exec(`UPDATE licenses SET ended = TRUE`)
+		}, ""},
+		"no contacts": {func(h *harness) { h.Exec(`DELETE FROM contacts`) }, "no_contacts Tide Planner  - - 0 "},
 		"a paused partner needs none": {func(h *harness) {
 			h.sell(2, ago(time.Hour))
 			h.fails(ago(time.Hour), ago(time.Minute))
@@ -141,7 +150,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// line is an item in short; times are given by how far they are from now.
+// line describes an item; times are relative to now.
 func line(i today.Item) string {
 	span := func(at2 time.Time) string {
 		if at2.IsZero() {
@@ -152,8 +161,7 @@ func line(i today.Item) string {
 	return fmt.Sprintf("%s %s %s %s %s %d %s", i.Kind, i.Partner, i.Subject, span(i.Since), span(i.Until), i.Count, i.Text)
 }
 
-// TestKeyEnds: a key that signs for eleven months is told of, a month before its year is
-// over.
+// TestKeyEnds: a key that has signed for eleven months is listed, a month before its year ends.
 func TestKeyEnds(t *testing.T) {
 	h := start(t)
 	h.Must(h.OAuth.Keys.Prepare(t.Context()))
@@ -169,8 +177,7 @@ func TestKeyEnds(t *testing.T) {
 	}
 }
 
-// TestDisk: neither a large disk that is nearly full nor a small one with space left needs a
-// person.
+// TestDisk: a large disk that is nearly full and a small one with space left are not listed.
 func TestDisk(t *testing.T) {
 	h := start(t)
 	const gb = 1 << 30
@@ -193,8 +200,7 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-// TestMany: of many items ten are listed and the others counted, and the kinds come in
-// their order.
+// TestMany: with many items ten are listed and the others counted, and the kinds keep their order.
 func TestMany(t *testing.T) {
 	h := start(t)
 	for i := range today.Shown + 3 {
@@ -211,7 +217,7 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// TestRecent: many who ask at once are answered from one read, for half a second.
+// TestRecent: concurrent callers get the result of one read, for half a second.
 func TestRecent(t *testing.T) {
 	h := start(t)
 	now := at

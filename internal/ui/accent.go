@@ -8,29 +8,27 @@ import (
 	"strings"
 )
 
-// Accent is the colour of buttons, links and marks, in place of the usual one. The zero
-// value is the usual one.
+// Accent is the colour of buttons, links and marks. The zero value is the default accent.
 type Accent struct {
 	css   string
-	path  string // of the style sheet that has it
-	light string // the colour on light pages
+	path  string // of its style sheet
+	light string // colour on light pages
 }
 
-// Light is the colour on light pages as style sheets write it, "" for the usual one. White
-// text can be read on it.
+// Light returns the colour on light pages in CSS notation, "" for the default. White text is
+// readable on it.
 func (a Accent) Light() string { return a.light }
 
-// Path is where the style sheet of the accent is served, "" for the usual one.
+// Path returns the path of the accent's style sheet, "" for the default.
 func (a Accent) Path() string { return a.path }
 
-// colour is one of sRGB.
+// colour is an sRGB colour.
 type colour [3]uint8
 
-// minContrast is what WCAG asks for between a text and what is behind it.
+// minContrast is the contrast between text and background that WCAG requires.
 const minContrast = 4.5
 
-// What is behind an accent that is a text: of the grounds of app.css the one that is
-// nearest to it.
+// Backgrounds behind text in the accent colour: of those in app.css, the closest ones.
 var (
 	lightGround = colour{0xf1, 0xf3, 0xf1}
 	darkGround  = colour{0x20, 0x28, 0x26}
@@ -41,9 +39,9 @@ var (
 	onDark      = colour{0x08, 0x12, 0x0f} // text on the accent of dark pages
 )
 
-// ParseAccent reads a colour such as #0c5c49, or two with a comma: the first for light
-// pages, the second for dark ones. Without a second, a lighter one is made. "" is the
-// usual accent. Colours on which, or in which, text could not be read are refused.
+// ParseAccent reads a colour such as #0c5c49, or two separated by a comma: for light and for dark
+// pages. Without a second one, a lighter one is computed. "" is the default accent. It rejects
+// colours that make text unreadable.
 func ParseAccent(text string) (Accent, error) {
 	if text == "" {
 		return Accent{}, nil
@@ -60,17 +58,29 @@ func ParseAccent(text string) (Accent, error) {
 		}
 	}
 	if got := contrast(light, lightGround); got < minContrast {
-		return Accent{}, fmt.Errorf("cannot be read on light pages: %s has a contrast of %.1f:1, and text needs %.1f:1; choose a darker one, such as %s",
-			light, floor(got), minContrast, light.until(black, lightGround, minContrast))
+		return Accent{}, fmt.Errorf(
+			"cannot be read on light pages: %s has a contrast of %.1f:1, and text needs %.1f:1; choose a darker "+
+				"one, such as %s",
+			light,
+			floor(got),
+			minContrast,
+			light.until(black, lightGround, minContrast),
+		)
 	}
 	if got := contrast(dark, darkGround); got < minContrast {
-		return Accent{}, fmt.Errorf("cannot be read on dark pages: %s has a contrast of %.1f:1, and text needs %.1f:1; choose a lighter one, such as %s, or name only the colour for light pages",
-			dark, floor(got), minContrast, dark.until(white, darkGround, minContrast))
+		return Accent{}, fmt.Errorf(
+			"cannot be read on dark pages: %s has a contrast of %.1f:1, and text needs %.1f:1; choose a lighter "+
+				"one, such as %s, or name only the colour for light pages",
+			dark,
+			floor(got),
+			minContrast,
+			dark.until(white, darkGround, minContrast),
+		)
 	}
 	return newAccent(light, dark), nil
 }
 
-// newAccent writes the style sheet. It is in no layer, and so wins over app.css.
+// newAccent writes the style sheet. It is outside all layers, so it overrides app.css.
 func newAccent(light, dark colour) Accent {
 	css := fmt.Sprintf(`:root {
   --accent: light-dark(%s, %s);
@@ -83,10 +93,10 @@ func newAccent(light, dark colour) Accent {
 	return Accent{css: css, path: brandPath("accent.css", []byte(css)), light: light.String()}
 }
 
-// strong is the colour of what the pointer is on: further away from what is behind it.
+// strong returns the hover colour, with more contrast to its background.
 func (c colour) strong(to colour) colour { return c.mix(to, .3) }
 
-// soft is a ground with a touch of the colour.
+// soft returns the ground with a touch of the colour.
 func (c colour) soft(ground colour) colour { return ground.mix(c, .1) }
 
 var errColour = errors.New("must be a colour such as #0c5c49, or two with a comma: for light and for dark pages")
@@ -97,13 +107,13 @@ func parseColour(text string) (colour, error) {
 	if err != nil || len(hex) != 6 {
 		return colour{}, errColour
 	}
-	return colour{uint8(n >> 16), uint8(n >> 8), uint8(n)}, nil //nolint:gosec // each is the byte that is meant
+	return colour{uint8(n >> 16), uint8(n >> 8), uint8(n)}, nil //nolint:gosec // only the low byte counts
 }
 
-// String is the colour as style sheets write it.
+// String returns the colour in CSS notation.
 func (c colour) String() string { return fmt.Sprintf("#%02x%02x%02x", c[0], c[1], c[2]) }
 
-// mix is the colour with that share of another.
+// mix returns the colour with the given share of other.
 func (c colour) mix(other colour, share float64) colour {
 	var out colour
 	for i := range out {
@@ -112,8 +122,8 @@ func (c colour) mix(other colour, share float64) colour {
 	return out
 }
 
-// until makes the colour lighter, or darker, and keeps its hue, until it has the contrast to
-// a ground.
+// until makes the colour lighter or darker, with the same hue, until it has the wanted contrast to
+// ground.
 func (c colour) until(to, ground colour, want float64) colour {
 	hue, saturation, lightness := c.hsl()
 	step := .01
@@ -128,10 +138,13 @@ func (c colour) until(to, ground colour, want float64) colour {
 	return to
 }
 
-// hsl is the colour as hue (in sixths of the circle), saturation and lightness.
+// hsl returns hue (in sixths of the circle), saturation and lightness.
 func (c colour) hsl() (hue, saturation, lightness float64) {
-	r, g, b := float64(c[0])/255, float64(c[1])/255, float64(c[2])/255
-	high, low := max(r, g, b), min(r, g, b)
+	r := float64(c[0]) / 255
+	g := float64(c[1]) / 255
+	b := float64(c[2]) / 255
+	high := max(r, g, b)
+	low := min(r, g, b)
 	span := high - low
 	lightness = (high + low) / 2
 	if span == 0 {
@@ -148,18 +161,18 @@ func (c colour) hsl() (hue, saturation, lightness float64) {
 	return hue, span / (1 - math.Abs(2*lightness-1)), lightness
 }
 
-// fromHSL is the colour of that hue, saturation and lightness.
+// fromHSL returns the colour with a hue, saturation and lightness.
 func fromHSL(hue, saturation, lightness float64) colour {
 	var out colour
 	reach := saturation * min(lightness, 1-lightness)
-	for i, from := range []float64{0, 4, 2} { // red, green, blue; CSS Color 4 has this formula
+	for i, from := range []float64{0, 4, 2} { // red, green, blue; formula of CSS Color 4
 		k := math.Mod(from*2+hue*2, 12)
 		out[i] = uint8(math.Round(255 * (lightness - reach*max(-1, min(k-3, 9-k, 1)))))
 	}
 	return out
 }
 
-// luminance is that of WCAG 2.
+// luminance returns the relative luminance of WCAG 2.
 func (c colour) luminance() float64 {
 	var l float64
 	for i, weight := range []float64{.2126, .7152, .0722} {
@@ -174,11 +187,12 @@ func (c colour) luminance() float64 {
 	return l
 }
 
-// contrast is that of WCAG 2, from 1 to 21.
+// contrast returns the contrast ratio of WCAG 2, from 1 to 21.
 func contrast(a, b colour) float64 {
-	x, y := a.luminance(), b.luminance()
+	x := a.luminance()
+	y := b.luminance()
 	return (max(x, y) + .05) / (min(x, y) + .05)
 }
 
-// floor leaves one digit after the point and never rounds up: 4.49 is not 4.5.
+// floor keeps one decimal and never rounds up: 4.49 is not 4.5.
 func floor(n float64) float64 { return math.Floor(n*10) / 10 }

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestAccentReads: whatever accent is accepted, every text in it and on it can be read, and
-// the colour that a refusal names is accepted.
+// TestAccentReads: with every accepted accent, all text in it and on it is readable, and the colour
+// that a rejection suggests is accepted.
 func TestAccentReads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`#[0-9a-f]{6}`).Draw(t, "accent")
@@ -22,7 +22,8 @@ func TestAccentReads(t *testing.T) {
 			return
 		}
 		_, better, _ := strings.Cut(err.Error(), "such as ")
-		if better = better[:7]; strings.Contains(err.Error(), "dark pages") {
+		better = better[:7]
+		if strings.Contains(err.Error(), "dark pages") {
 			better = text[:7] + "," + better
 		}
 		if _, err := ParseAccent(better); err != nil {

@@ -22,33 +22,33 @@ import (
 //go:embed assets
 var assetFolder embed.FS
 
-// assetFile is one file of the look, ready to be sent.
+// assetFile is one static file, ready to send.
 type assetFile struct {
 	kind  string
 	etag  string
 	plain []byte
-	zip   func() []byte // compressed when first asked for: most commands send no page
+	zip   func() []byte // compressed on first use: most commands send no page
 }
 
-// assets by name, and the version in their URLs: a new build with other files has
-// other URLs, so browsers may cache them forever.
+// assets by name, and the version in their URLs. A new build with other files has other URLs, so
+// browsers may cache them forever.
 var assets, version = loadAssets()
 
-// kinds are the content types of assets, by ending.
+// kinds are the content types of assets, by extension.
 var kinds = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
 	".svg": "image/svg+xml",
 }
 
-// loadAssets reads the files. They are part of the program, so what
-// fails here is a mistake in it.
+// loadAssets reads the files. They are part of the program, so an error here is a bug.
 func loadAssets() (map[string]assetFile, string) {
 	files, err := fs.ReadDir(assetFolder, "assets")
 	if err != nil {
 		panic(err)
 	}
-	list, all := make(map[string]assetFile), sha256.New()
+	list := make(map[string]assetFile)
+	all := sha256.New()
 	for _, f := range files {
 		text, err := assetFolder.ReadFile("assets/" + f.Name())
 		if err != nil {
@@ -80,8 +80,7 @@ func gzipped(text []byte) []byte {
 	return b.Bytes()
 }
 
-// assetURL is the address of an asset. A name that does not exist is an error of
-// the template.
+// assetURL returns the URL of an asset. An unknown name is an error of the template.
 func assetURL(name string) (string, error) {
 	if _, ok := assets[name]; !ok {
 		return "", fmt.Errorf("there is no asset %s", name)
@@ -89,26 +88,25 @@ func assetURL(name string) (string, error) {
 	return "/assets/" + version + "/" + name, nil
 }
 
-// asset is the address of an asset that exists.
+// asset returns the URL of an existing asset.
 func asset(name string) string {
 	at, err := assetURL(name)
 	if err != nil {
-		panic(err) // a mistake in the program
+		panic(err) // a bug in the program
 	}
 	return at
 }
 
-// Favicon is the address of the icon of our pages.
+// Favicon returns the URL of our icon.
 func Favicon() string { return asset("favicon.svg") }
 
-// Assets are the routes of the look: style, script, logo and icon.
+// Assets returns the routes of the static files: style, script, logo and icon.
 func Assets() []wire.Route {
 	return []wire.Route{wire.Public(http.MethodGet, "/assets/{version}/{name}", serveAsset)}
 }
 
-// serveAsset sends one. While nodes of two versions run side by side, a page of
-// one may request the style of the other: it gets the current file and does not cache
-// it.
+// serveAsset sends one file. While nodes of two versions run, a page of one may request the style
+// of the other: it gets the current file and does not cache it.
 func serveAsset(w http.ResponseWriter, r *http.Request) error {
 	a, ok := assets[r.PathValue("name")]
 	if !ok {
@@ -122,9 +120,11 @@ func serveAsset(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Content-Type", a.kind)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Add("Vary", "Accept-Encoding")
-	body, etag := a.plain, `"`+a.etag+`"`
+	body := a.plain
+	etag := `"` + a.etag + `"`
 	if AcceptsGzip(r.Header.Get("Accept-Encoding")) {
-		body, etag = a.zip(), `"`+a.etag+`-gzip"`
+		body = a.zip()
+		etag = `"` + a.etag + `-gzip"`
 		h.Set("Content-Encoding", "gzip")
 	}
 	h.Set("ETag", etag)
@@ -141,7 +141,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// AcceptsGzip reads an Accept-Encoding header.
+// AcceptsGzip reports whether an Accept-Encoding header allows gzip.
 func AcceptsGzip(header string) bool {
 	return slices.ContainsFunc(strings.Split(header, ","), func(part string) bool {
 		name, weight, _ := strings.Cut(part, ";")

@@ -14,7 +14,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// addresses are those of the assets that a page names.
+// addresses returns the URLs of the assets that a page uses.
 func addresses(t *testing.T) []string {
 	t.Helper()
 	_, body := shown(t, sample(t), "text", ui.View{Data: "Hello"})
@@ -66,8 +66,8 @@ func TestAssets(t *testing.T) {
 	}
 }
 
-// TestAssetOfAnotherVersion: a page of another node's version is not left bare, and
-// what it gets is not cached under that version's address.
+// TestAssetOfAnotherVersion: a page of another version gets its style, and does not cache it under
+// that version's URL.
 func TestAssetOfAnotherVersion(t *testing.T) {
 	mux := wire.NewMux(ui.Assets()...)
 	got := get(t, mux, "/assets/0000000000000000/app.css")
@@ -79,7 +79,7 @@ func TestAssetOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestThirdPartyFiles: they are those of THIRD_PARTY.md, byte for byte.
+// TestThirdPartyFiles: the files match THIRD_PARTY.md, byte for byte.
 func TestThirdPartyFiles(t *testing.T) {
 	for name, want := range map[string]string{
 		"htmx.js":     "e484d9171a9db30a39c8f16e3d709d4137f3211c659f8e6125816635033d593f",

@@ -10,7 +10,7 @@ import (
 	"claviger/internal/e2e/browser"
 )
 
-// TestInABrowser starts Chromium once for all that is to be seen there.
+// TestInABrowser starts Chromium once for all browser tests.
 func TestInABrowser(t *testing.T) {
 	b := browser.Start(t)
 	server := httptest.NewServer(site(t))
@@ -24,8 +24,8 @@ func TestInABrowser(t *testing.T) {
 	t.Run("copy", func(t *testing.T) { keyIsCopied(t, b.Tab(t), server.URL) })
 }
 
-// pagesLookRight looks at pages that use every part: nothing on the console, nothing
-// that axe or a narrow screen minds.
+// pagesLookRight checks pages that use every part: no console output, and no complaints of axe or
+// on a narrow screen.
 func pagesLookRight(t *testing.T, b *browser.Browser, url string) {
 	for _, c := range []struct{ path, status string }{
 		{"all", ""}, {"wide", ""}, {"form", ""}, {"down", "500"}, {"nowhere", "404"},
@@ -58,8 +58,8 @@ func summaryHasTheFocus(t *testing.T, tab *browser.Tab, url string) {
 	}
 }
 
-// filtersFold: filters are in sight on a wide screen; on a phone they are folded until
-// somebody unfolds them, and say what is set. A mistake in them is always in sight.
+// filtersFold: filters are visible on a wide screen. On a phone they are folded until opened, with
+// a summary. An error in them is always visible.
 func filtersFold(t *testing.T, tab *browser.Tab, url string) {
 	const phone = 390
 	seen := func() []bool {
@@ -111,8 +111,8 @@ func busyFormIsSentOnce(t *testing.T, tab *browser.Tab, url string) {
 	}
 }
 
-// backShowsThePage asks for a fragment of a page as htmx does, leaves the page and goes
-// back: the browser shows the page, and not the fragment that it read last.
+// backShowsThePage requests a fragment of a page as htmx does, leaves the page and goes back: the
+// browser shows the page, not the fragment that it read last.
 func backShowsThePage(t *testing.T, tab *browser.Tab, url string) {
 	tab.Open(url + "/list")
 	got := browser.Eval[string](tab, `fetch(location.href, {headers: {'HX-Request': 'true', 'HX-Request-Type': 'partial'}}).then((r) => r.text())`)
@@ -126,8 +126,8 @@ func backShowsThePage(t *testing.T, tab *browser.Tab, url string) {
 	}
 }
 
-// pageFromMemoryReloads tells a page of somebody who is signed in that the browser took
-// it from its memory: it is asked for again.
+// pageFromMemoryReloads tells a page of a signed-in user that the browser took it from memory: it
+// is requested again.
 func pageFromMemoryReloads(t *testing.T, tab *browser.Tab, url string) {
 	tab.Open(url + "/all")
 	browser.Eval[bool](tab, `(() => {
@@ -142,7 +142,7 @@ func pageFromMemoryReloads(t *testing.T, tab *browser.Tab, url string) {
 	}
 }
 
-// keyIsCopied presses a copy button: it says so, to people who do not see it too.
+// keyIsCopied presses a copy button, which confirms that, also for screen readers.
 func keyIsCopied(t *testing.T, tab *browser.Tab, url string) {
 	tab.Open(url + "/all")
 	tab.Click(".key .copy")
@@ -155,7 +155,7 @@ func keyIsCopied(t *testing.T, tab *browser.Tab, url string) {
 		new MutationObserver(look).observe(key, { subtree: true, childList: true, characterData: true });
 		look();
 	})`)
-	// A browser without a window may not write to the clipboard, so the text is selected.
+	// A headless browser may not write to the clipboard, so the text is selected.
 	for _, want := range []string{"Copied", "Selected"} {
 		if cmp.Equal([]string{want, want + " license key"}, got) {
 			return

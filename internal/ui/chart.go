@@ -10,27 +10,24 @@ import (
 	"claviger/internal/plural"
 )
 
-// Chart is a picture of numbers, drawn by the server, with a table behind it, for the
-// part "chart".
+// Chart is a chart drawn by the server, with a table behind it, for the part "chart".
 type Chart struct {
 	ID     string // unique on the page
 	Title  string
-	Lines  bool     // lines; otherwise bars, those of one label on top of one another
+	Lines  bool     // lines; otherwise stacked bars
 	Unit   string   // of all numbers, such as "ms"; "" for counts
-	Labels []string // along the bottom, one for each value
-	URLs   []string // where the labels lead to in the table, none for no links
+	Labels []string // on the bottom axis, one per value
+	URLs   []string // targets of the labels in the table; may be empty
 	Series []Series // at most four
 }
 
-// Series is one line, or the bars of one colour. A value that is not a number (NaN) is
-// unknown: a line has a gap there.
+// Series is one line, or the bars of one colour. NaN is an unknown value: a gap in a line.
 type Series struct {
 	Name   string
 	Values []float64
 }
 
-// The drawing is this large and is stretched to the place that it gets. All text is
-// outside of it, so that none is stretched along.
+// Size of the drawing, which is stretched to fit. All text is outside, so it is not stretched.
 const (
 	chartWidth  = 1000.0
 	chartHeight = 240.0
@@ -38,7 +35,7 @@ const (
 
 // ChartShape is one bar or line.
 type ChartShape struct {
-	Series              int // counted from 1
+	Series              int // from 1
 	X, Y, Width, Height string
 	Path                string
 	Title               string
@@ -47,7 +44,7 @@ type ChartShape struct {
 // Empty reports whether there is nothing to draw.
 func (c Chart) Empty() bool { return len(c.Labels) == 0 || len(c.Series) == 0 }
 
-// value returns a value of a series, unknown where there is none.
+// value returns a value of a series, NaN if it is missing.
 func (s Series) value(i int) float64 {
 	if i >= len(s.Values) || math.IsInf(s.Values[i], 0) {
 		return math.NaN()
@@ -55,10 +52,11 @@ func (s Series) value(i int) float64 {
 	return s.Values[i]
 }
 
-// top returns the number at the top of the chart: a round one, at least as large as
-// every line or stack of bars.
+// top returns the number at the top of the chart: round, and at least as large as every line or
+// stack of bars.
 func (c Chart) top() float64 {
-	highest, whole := 0.0, true
+	highest := 0.0
+	whole := true
 	for i := range c.Labels {
 		sum := 0.0
 		for _, s := range c.Series {
@@ -75,7 +73,7 @@ func (c Chart) top() float64 {
 		}
 	}
 	if highest <= 2 && whole {
-		return 2 // so that the mark in the middle is a whole number
+		return 2 // keeps the middle mark a whole number
 	}
 	if highest == 0 {
 		return 1
@@ -89,13 +87,13 @@ func (c Chart) top() float64 {
 	return 10 * base
 }
 
-// Marks are the numbers beside the chart, from the top down.
+// Marks returns the numbers beside the chart, from the top down.
 func (c Chart) Marks() []string {
 	top := c.top()
 	return []string{c.number(top), c.number(top / 2), c.number(0)}
 }
 
-// Ends are the labels below the chart that always fit.
+// Ends returns the labels below the chart that always fit.
 func (c Chart) Ends() []string {
 	n := len(c.Labels)
 	if n < 3 {
@@ -104,10 +102,10 @@ func (c Chart) Ends() []string {
 	return []string{c.Labels[0], c.Labels[n/2], c.Labels[n-1]}
 }
 
-// ViewBox is the size of the drawing.
+// ViewBox returns the size of the drawing.
 func (c Chart) ViewBox() string { return fmt.Sprintf("0 0 %g %g", chartWidth, chartHeight) }
 
-// Shapes are what is drawn.
+// Shapes returns the bars or lines.
 func (c Chart) Shapes() []ChartShape {
 	if c.Lines {
 		return c.paths()
@@ -115,7 +113,7 @@ func (c Chart) Shapes() []ChartShape {
 	return c.bars()
 }
 
-// height is how far above the bottom a number is drawn.
+// height returns the distance of a number from the bottom.
 func (c Chart) height(v float64) float64 { return max(v, 0) / c.top() * chartHeight }
 
 func (c Chart) bars() []ChartShape {
@@ -131,7 +129,9 @@ func (c Chart) bars() []ChartShape {
 			h := c.height(v)
 			list = append(list, ChartShape{
 				Series: k + 1, X: coordinate((float64(i) + .14) * slot), Width: coordinate(.72 * slot),
-				Y: coordinate(chartHeight - below - h), Height: coordinate(h), Title: label + ": " + c.number(v) + " " + s.Name,
+				Y: coordinate(
+					chartHeight - below - h,
+				), Height: coordinate(h), Title: label + ": " + c.number(v) + " " + s.Name,
 			})
 			below += h
 		}
@@ -144,34 +144,38 @@ func (c Chart) paths() []ChartShape {
 	slot := chartWidth / float64(len(c.Labels))
 	for k, s := range c.Series {
 		var path strings.Builder
-		command, single := "M", true
+		command := "M"
+		single := true
 		for i := range c.Labels {
 			v := s.value(i)
 			if math.IsNaN(v) {
-				command, single = "M", true
+				command = "M"
+				single = true
 				continue
 			}
-			x, y := (float64(i)+.5)*slot, chartHeight-c.height(v)
+			x := (float64(i) + .5) * slot
+			y := chartHeight - c.height(v)
 			if command == "M" && (i+1 == len(c.Labels) || math.IsNaN(s.value(i+1))) && single {
-				// A value between gaps would be a line without length.
+				// A value between gaps would be a line of length 0.
 				fmt.Fprintf(&path, "M%s %sH%s", coordinate(x-.3*slot), coordinate(y), coordinate(x+.3*slot))
 				continue
 			}
 			path.WriteString(command + coordinate(x) + " " + coordinate(y))
-			command, single = "L", false
+			command = "L"
+			single = false
 		}
 		if path.Len() > 0 {
 			list = append(list, ChartShape{Series: k + 1, Path: path.String(), Title: s.Name})
 		}
 	}
-	slices.Reverse(list) // the first series is drawn last, on top
+	slices.Reverse(list) // draws the first series last, on top
 	return list
 }
 
-// coordinate writes a number of the drawing.
+// coordinate formats a coordinate.
 func coordinate(v float64) string { return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64) }
 
-// Summary says in words what the picture shows, for people who do not see it.
+// Summary describes the chart in words, for people who cannot see it.
 func (c Chart) Summary() string {
 	var list []string
 	for _, s := range c.Series {
@@ -190,7 +194,7 @@ func (c Chart) Summary() string {
 	return strings.Join(list, " ")
 }
 
-// URL is where a label leads to, "" for nowhere.
+// URL returns the target of a label, "" for none.
 func (c Chart) URL(i int) string {
 	if i >= len(c.URLs) {
 		return ""
@@ -207,7 +211,7 @@ func (c Chart) Row(i int) []string {
 	return list
 }
 
-// number writes a number with its unit, "–" when it is unknown.
+// number formats a number with its unit, "–" if unknown.
 func (c Chart) number(v float64) string {
 	if math.IsNaN(v) {
 		return "–"
@@ -229,7 +233,7 @@ func (c Chart) number(v float64) string {
 	return whole
 }
 
-// countOf writes a number with its noun.
+// countOf formats a number with its noun.
 func countOf(n any, one string, many ...string) (string, error) {
 	switch n := n.(type) {
 	case int:
@@ -240,5 +244,5 @@ func countOf(n any, one string, many ...string) (string, error) {
 	return "", fmt.Errorf("plural of %T", n)
 }
 
-// inc counts from one in templates.
+// inc makes templates count from 1.
 func inc(i int) int { return i + 1 }

@@ -47,13 +47,13 @@ func TestChartOfLines(t *testing.T) {
 		`<li class="line c1">p50</li>`, "p50: at most 30 ms (d). p95: no data.", "<span>a</span><span>c</span><span>e</span>")
 }
 
-// TestChartLinks: the labels of the table lead where the page says, the others nowhere.
+// TestChartLinks: the labels of the table have the given links, the others none.
 func TestChartLinks(t *testing.T) {
 	c := ui.Chart{ID: "n", Labels: []string{"1 Nov", "2 Nov"}, URLs: []string{"/list?from=1&to=2"}, Series: []ui.Series{{Name: "n", Values: []float64{1, 2}}}}
 	wants(t, part(t, `{{template "chart" .Data}}`, c), `<th scope="row"><a href="/list?from=1&amp;to=2">1 Nov</a></th>`, `<th scope="row">2 Nov</th>`)
 }
 
-// TestChartMarks: the top is a round number, no smaller than anything shown.
+// TestChartMarks: the top is a round number, no smaller than any value.
 func TestChartMarks(t *testing.T) {
 	for _, c := range []struct {
 		values []float64

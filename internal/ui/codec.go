@@ -9,12 +9,11 @@ import (
 	"github.com/alexedwards/scs/v2"
 )
 
-// codec writes a session as JSON. The one of scs writes gob, whose reader learns the types
-// anew from each session: a tenth of the time of a page. Sessions that it wrote are read.
+// codec encodes a session as JSON. The default of scs is gob, which decodes the types again for
+// each session: a tenth of the time of a page. Old gob sessions are still read.
 type codec struct{ old scs.GobCodec }
 
-// stored is a session as it is stored. The names of the members are in the database: they
-// never change.
+// stored is the stored form of a session. The member names are in the database: they never change.
 type stored struct {
 	Deadline int64             `json:"deadline"`
 	Numbers  map[string]int64  `json:"numbers,omitempty"`
@@ -24,7 +23,12 @@ type stored struct {
 
 // Encode writes a session.
 func (codec) Encode(deadline time.Time, values map[string]any) ([]byte, error) {
-	s := stored{Deadline: deadline.UnixNano(), Numbers: map[string]int64{}, Texts: map[string]string{}, Flags: map[string]bool{}}
+	s := stored{
+		Deadline: deadline.UnixNano(),
+		Numbers:  map[string]int64{},
+		Texts:    map[string]string{},
+		Flags:    map[string]bool{},
+	}
 	for name, value := range values {
 		switch v := value.(type) {
 		case int64:

@@ -1,6 +1,6 @@
 package ui
 
-// The pages that every package of pages has.
+// Pages that every package of pages has.
 const (
 	pageFailure    = "failure"
 	PageConfirm    = "confirm"    // shows a Confirm
@@ -9,45 +9,46 @@ const (
 	PageTeam       = "team"       // shows a Team
 )
 
-// Confirm is a page that says what an act will do and asks for it.
+// Confirm is a page that describes an action and asks for confirmation.
 type Confirm struct {
 	Form
 	Heading string
-	Says    []string // what will happen, in paragraphs
-	Action  string   // where the form is sent; "": it cannot be done
+	Says    []string // consequences, in paragraphs
+	Action  string   // target of the form; "": not possible
 	Hidden  []Param
 	Button  Button
-	Cancel  string // back, without doing it
-	Back    string // what the link back is called; "": Cancel
+	Cancel  string // back, without the action
+	Back    string // label of the link back; "": Cancel
 	Call    *Curl
 }
 
-// Secrets is the answer to a form that made secrets. It is the only page that shows them.
+// Secrets is the answer to a form that created secrets. It is the only page that shows them.
 type Secrets struct {
 	Heading  string
-	Repeated bool // the form was sent before: there is nothing to show
+	Repeated bool // the form was sent before: nothing to show
 	Secrets  []Key
-	Says     []string // what to do now
+	Says     []string // next steps
 	Back     string
 }
 
-// Invitation shows an invitation to a team to whoever has its link.
+// Invitation shows a team invitation to anyone with its link.
 type Invitation struct {
-	Problem  string // it cannot be accepted
+	Problem  string // reason that it cannot be accepted
 	Team     string
 	Role     string
-	Says     string // what the role may do
-	Email    string // whom it is for
+	Says     string // permissions of the role
+	Email    string // of the invited person
 	SignedIn bool
-	Mine     bool // it is for the address of who is signed in
+	Mine     bool // for the address of the signed-in user
+	Again    bool // the user must sign in again to accept
 	Person   string
 	Token    string
-	Action   string // where it is accepted
+	Action   string // URL that accepts it
 	SignIn   string
 	SignUp   string
 }
 
-// Team lists the people of a team, and those who are invited to it.
+// Team lists the members of a team and its pending invitations.
 type Team struct {
 	Lead        string
 	Foot        string
@@ -60,5 +61,5 @@ type Team struct {
 	LeaveURL    string
 }
 
-// RoleWords says what a role may do.
+// RoleWords describes the permissions of a role.
 type RoleWords struct{ Role, Says string }

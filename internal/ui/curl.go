@@ -7,27 +7,26 @@ import (
 	"time"
 )
 
-// Curl is the API call that does the same as a page or a form, for the part "curl". It
-// is written for a shell: everything is quoted, and the key is a variable, never a
-// value.
+// Curl is the API call equivalent to a page or a form, for the part "curl". It is written for a
+// shell: everything is quoted, and the key is a variable, never a value.
 type Curl struct {
-	What   string // what it does, such as "List these deliveries"
+	What   string // label, such as "List these deliveries"
 	Method string // "" is GET
-	URL    string // of the call, without parameters
+	URL    string // without parameters
 	Query  []Param
-	Secret string // the shell variable that has the bearer token; "" is API_KEY
+	Secret string // shell variable with the bearer token; "" is API_KEY
 	Form   []Param
-	JSON   string // the body, if it is JSON
+	JSON   string // JSON body, if any
 }
 
-// Param is a parameter of a call. Value is a text, a number, a bool, or a time, which
-// is written in UTC; a parameter without a value is left out.
+// Param is a parameter of a call. Value is a string, a number, a bool, or a time, which is written
+// in UTC. A parameter without a value is omitted.
 type Param struct {
 	Name  string
 	Value any
 }
 
-// sameByAPI is what a call without a name is called.
+// sameByAPI is the default label of a call.
 const sameByAPI = "The same by API"
 
 // Code returns the call as a text to copy.
@@ -64,7 +63,7 @@ func (c Curl) address() string {
 	return c.URL + "?" + strings.Join(query, "&")
 }
 
-// text is the value as the API takes it, "" if there is none.
+// text returns the value as the API expects it, "" if there is none.
 func (p Param) text() string {
 	switch v := p.Value.(type) {
 	case nil:
@@ -78,8 +77,7 @@ func (p Param) text() string {
 	return fmt.Sprint(p.Value)
 }
 
-// ShellQuote quotes a text so that a shell reads it as one word and nothing in it is
-// run.
+// ShellQuote quotes a text so that a shell reads it as one word and runs nothing in it.
 func ShellQuote(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

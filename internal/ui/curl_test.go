@@ -42,7 +42,7 @@ func TestCurl(t *testing.T) {
 		"<summary>", "List &lt;licenses&gt;", "<code>curl &#39;https://m.example/v2/licenses&#39; \\")
 }
 
-// TestShellQuote asks a shell what it makes of texts that would like to be commands.
+// TestShellQuote runs a shell with texts that look like commands.
 func TestShellQuote(t *testing.T) {
 	for _, text := range []string{"", "plain", "it's", `"$HOME"`, "$(id)`id`", "a\nb", `back\slash\`, "''", "; rm -rf /", "!history", "ünï ✓"} {
 		out, err := exec.CommandContext(t.Context(), "sh", "-c", "printf %s "+ui.ShellQuote(text)).Output()

@@ -6,13 +6,11 @@ import (
 	"net/http"
 )
 
-// DelayedRedirect makes a page that is looked at while something is waited for, and from
-// which the browser then leaves by itself. The page is sent but for its end;
-// Wait is called; the end says where to go. Browsers show what they have of a
-// page and obey its refresh when they read it, so this needs no script, and no
-// second request.
+// DelayedRedirect makes a page that is visible during a wait and then redirects. All but the end of
+// the page is sent, Wait is called, and the end contains the target. Browsers show a partial page
+// and obey its refresh when they read it. So this needs no script and no second request.
 type DelayedRedirect struct {
-	To   string // an http or https URL; no other gets through
+	To   string // an http or https URL; no other is sent
 	Wait func() // ends with the request's context at the latest
 }
 
@@ -25,7 +23,7 @@ func (o *DelayedRedirect) send(w http.ResponseWriter, r *http.Request, page, end
 	if _, err := w.Write(page); err != nil {
 		return err
 	}
-	// Where nothing can be flushed, the page comes whole after the wait.
+	// Without flush support, the complete page comes after the wait.
 	_ = http.NewResponseController(w).Flush()
 	o.Wait()
 	if err := r.Context().Err(); errors.Is(err, context.Canceled) {

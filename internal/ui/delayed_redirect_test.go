@@ -18,12 +18,12 @@ import (
 
 const partnerURL = "https://app.example/in?code=1"
 
-// onward is a page that goes on after wait.
+// onward returns a page that redirects after wait.
 func onward(to string, wait func()) ui.View {
 	return ui.View{Title: "Moving on", Data: "Moving on", DelayedRedirect: &ui.DelayedRedirect{To: to, Wait: wait}}
 }
 
-// refreshes are where a page says that the browser goes on to by itself.
+// refreshes returns the targets of a page's automatic redirects.
 func refreshes(t *testing.T, page string) []string {
 	t.Helper()
 	doc, err := html.Parse(strings.NewReader(page))
@@ -43,13 +43,13 @@ func refreshes(t *testing.T, page string) []string {
 	return list
 }
 
-// TestDelayedRedirect: all that is to be seen is out before the wait, and what sends the
-// browser on comes after it.
+// TestDelayedRedirect: the visible page is sent before the wait, and the redirect after it.
 func TestDelayedRedirect(t *testing.T) {
 	w := httptest.NewRecorder()
 	before := ""
 	view := onward(partnerURL, func() {
-		if before = w.Body.String(); !w.Flushed {
+		before = w.Body.String()
+		if !w.Flushed {
 			t.Error("the page was not flushed before the wait")
 		}
 	})
@@ -76,8 +76,8 @@ func TestDelayedRedirect(t *testing.T) {
 	}
 }
 
-// TestDelayedRedirectAddress: the address reaches the browser as it is, whatever stands in
-// it, and nothing but http and https does.
+// TestDelayedRedirectAddress: any http or https URL reaches the browser unchanged, and no other
+// does.
 func TestDelayedRedirectAddress(t *testing.T) {
 	for name, to := range map[string]string{
 		"query":        "https://app.example/in?a=1&b=2&code=3",
@@ -106,7 +106,7 @@ func TestDelayedRedirectAddress(t *testing.T) {
 	}
 }
 
-// TestDelayedRedirectIsRare: a page that goes nowhere by itself does not say so.
+// TestDelayedRedirectIsRare: a page without a redirect has no refresh.
 func TestDelayedRedirectIsRare(t *testing.T) {
 	got, body := shown(t, sample(t), "text", ui.View{Data: "Hello"})
 	if list := refreshes(t, body); len(list) > 0 || got.Header.Get("X-Accel-Buffering") != "" {
@@ -123,7 +123,7 @@ type plainWriter struct {
 func (w plainWriter) Header() http.Header { return w.header }
 func (w plainWriter) WriteHeader(int)     {}
 
-// TestDelayedRedirectWithoutFlush: where nothing can be flushed, the page comes whole.
+// TestDelayedRedirectWithoutFlush: without flush support, the page is sent complete.
 func TestDelayedRedirectWithoutFlush(t *testing.T) {
 	var b strings.Builder
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
@@ -136,7 +136,7 @@ func TestDelayedRedirectWithoutFlush(t *testing.T) {
 	}
 }
 
-// TestDelayedRedirectAfterDisconnect: somebody who left meanwhile is noted, and sent nothing more.
+// TestDelayedRedirectAfterDisconnect: a client that disconnects is noted and gets nothing more.
 func TestDelayedRedirectAfterDisconnect(t *testing.T) {
 	ctx, note := wire.Begin(t.Context(), "req_7", "")
 	ctx, leave := context.WithCancel(ctx)

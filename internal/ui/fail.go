@@ -13,21 +13,20 @@ import (
 	"claviger/internal/wire"
 )
 
-// failure is what the page of an error says.
+// failure is the data of an error page.
 type failure struct {
 	Status    int
 	Title     string
 	Text      string
-	RequestID string // only where we have to find out what happened
-	Again     bool   // asking for the same page again may help
-	Back      string // the page of the same area that the person came from; "": it is not known
-	Start     string // where the area begins
-	Ours      bool   // it is no fault of the person
+	RequestID string // only for errors that we must investigate
+	Again     bool   // a retry may help
+	Back      string // previous page in the same area; "": unknown
+	Start     string // start page of the area
+	Ours      bool   // the server's fault
 }
 
-// Fail shows err as a page and records it in the request's note, as wire.Fail
-// does for programs. A fault is shown in its own words; of any other error only
-// the request id is.
+// Fail shows err as a page and records it in the request log, as wire.Fail does for programs. A
+// fault is shown with its own text; for any other error only the request id is shown.
 func (p *Pages) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	note := wire.RequestLogOf(r.Context())
 	note.Err = err
@@ -42,7 +41,7 @@ func (p *Pages) Fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	if errors.Is(r.Context().Err(), context.DeadlineExceeded) && fault.Of(err) == nil {
-		// Whatever error it became, the deadline passed.
+		// The deadline may have caused any error.
 		err = context.DeadlineExceeded
 	}
 	f := failureOf(w.Header(), err)
@@ -53,10 +52,10 @@ func (p *Pages) Fail(w http.ResponseWriter, r *http.Request, err error) {
 	p.showFailure(w, r, f)
 }
 
-// showFailure shows an error page, or a notice for a fragment request: where the
-// fragment would be, or in the shell's status region if the fault is ours, so that
-// what the person looks at stays. It leaves the flash for the next page that is no
-// error, and cannot fail: the templates are the package's own.
+// showFailure shows an error page, or a notice for a fragment request. The notice replaces the
+// fragment. If the fault is ours, it goes to the shell's status region, so the page stays. The
+// flash stays for the next page that is no error. showFailure cannot fail: its templates are
+// embedded.
 func (p *Pages) showFailure(w http.ResponseWriter, r *http.Request, f failure) {
 	f.Ours = f.Status >= http.StatusInternalServerError
 	if f.Ours && IsFragment(r) {
@@ -69,14 +68,14 @@ func (p *Pages) showFailure(w http.ResponseWriter, r *http.Request, f failure) {
 		banner = p.Mark(r)
 	}
 	view := View{Title: f.Title, Status: f.Status, Banner: banner, NoIndex: true, Fragment: "fragment-failure", Data: f}
-	if p.Around != nil && !f.Ours { // if it is ours, the database may be away
+	if p.Around != nil && !f.Ours { // if it is ours, the database may be unavailable
 		view.Person, view.Menu = p.Around(r)
 	}
 	_ = p.render(w, r, pageFailure, view, func() {})
 }
 
-// waysOn are where the reader of an error page can go on: back to where they came from, if
-// that was another page of the same area, and to where the area begins.
+// waysOn returns the links of an error page: back to the previous page, if that was another page of
+// the same area, and to the start of the area.
 func (p *Pages) waysOn(r *http.Request) (back, start string) {
 	if p.Start != nil {
 		start = p.Start(r)
@@ -89,13 +88,14 @@ func (p *Pages) waysOn(r *http.Request) (back, start string) {
 		return "", start
 	}
 	area := strings.TrimSuffix(start, "/")
-	if to := from.RequestURI(); to != r.URL.RequestURI() && (from.Path == area || strings.HasPrefix(from.Path, area+"/")) {
+	if to := from.RequestURI(); to != r.URL.RequestURI() &&
+		(from.Path == area || strings.HasPrefix(from.Path, area+"/")) {
 		return to, start
 	}
 	return "", start
 }
 
-// titles are the headings of faults; a kind that has none "did not work".
+// titles are the headings of faults; other kinds have "That did not work".
 var titles = map[fault.Kind]string{
 	fault.Unknown:     "Please sign in",
 	fault.Forbidden:   "You don't have access to this page",
@@ -106,7 +106,7 @@ var titles = map[fault.Kind]string{
 	fault.Busy:        "Please wait a moment",
 }
 
-// failureOf chooses status, headers and words of an error.
+// failureOf chooses status, headers and text for an error.
 func failureOf(h http.Header, err error) failure {
 	if f := fault.Of(err); f != nil {
 		out := failure{Status: wire.Status(f.Kind), Title: or(titles[f.Kind], "That did not work"), Text: f.Text}
@@ -144,20 +144,28 @@ func failureOf(h http.Header, err error) failure {
 	}
 }
 
-// NotFound is the page of a path that does not exist.
+// NotFound returns the page of an unknown path.
 func (p *Pages) NotFound() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.Fail(w, r, fault.New(fault.Missing, wire.CodeNotFound, "There is no page at this address. It may have moved, or the link may be incomplete."))
+		p.Fail(
+			w,
+			r,
+			fault.New(
+				fault.Missing,
+				wire.CodeNotFound,
+				"There is no page at this address. It may have moved, or the link may be incomplete.",
+			),
+		)
 	})
 }
 
-// WrongMethod is the page of a URL that does not support the method of the request;
-// see wire.Route.
+// WrongMethod shows the page for a method that the URL does not support; see wire.Route.
 func (p *Pages) WrongMethod(w http.ResponseWriter, r *http.Request) {
 	f := failure{
 		Status: http.StatusMethodNotAllowed,
 		Title:  "This is not possible here",
-		Text:   "This page does not accept this kind of request, so nothing was changed. Open it in your browser, or go to the start page.",
+		Text: "This page does not accept this kind of request, so nothing was changed. Open it in your browser, " +
+			"or go to the start page.",
 	}
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		f.Text = "This address only receives a form. Go back to the page that the form is on, or go to the start page."
@@ -165,15 +173,14 @@ func (p *Pages) WrongMethod(w http.ResponseWriter, r *http.Request) {
 	p.showFailure(w, r, f)
 }
 
-// SameOrigin refuses forms that another site posts to us, by http.CrossOriginProtection:
-// browsers say where a request comes from. Paths in exempt accept posts from anywhere,
-// each in every method and with or without its trailing slash. Programs, which say
-// nothing of an origin, pass.
+// SameOrigin rejects forms posted by another site, using http.CrossOriginProtection: browsers send
+// the origin of a request. Paths in exempt accept posts from anywhere, in every method, with or
+// without a trailing slash. Programs send no origin and pass.
 func (p *Pages) SameOrigin(next http.Handler, exempt ...string) http.Handler {
 	guard := http.NewCrossOriginProtection()
 	if o := p.origin(); o != "" {
-		// Behind a proxy the Host header may differ from what the browser sent. A
-		// malformed origin is refused at start, where the setting is read.
+		// Behind a proxy the Host header may differ from the browser's. A malformed origin is
+		// rejected at start, when the setting is read.
 		_ = guard.AddTrustedOrigin(o)
 	}
 	for _, path := range exempt {
@@ -181,8 +188,13 @@ func (p *Pages) SameOrigin(next http.Handler, exempt ...string) http.Handler {
 		guard.AddInsecureBypassPattern(path + "/{$}")
 	}
 	guard.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.Fail(w, r, fault.New(fault.Forbidden, codeCrossOrigin,
-			"This form was sent from another website, so nothing was changed. Open the page on %s and send its form again.", or(p.Brand, "our site")))
+		p.Fail(w, r, fault.New(
+			fault.Forbidden,
+			codeCrossOrigin,
+			"This form was sent from another website, so nothing was changed. Open the page on %s and send its form "+
+				"again.",
+			or(p.Brand, "our site"),
+		))
 	}))
 	return guard.Handler(next)
 }

@@ -13,14 +13,14 @@ import (
 	"claviger/internal/wire"
 )
 
-// unavailable is the error of something that is away for now.
+// unavailable is a temporary error.
 type unavailable struct{}
 
 func (unavailable) Error() string     { return "dial tcp 10.0.0.5: refused" }
 func (unavailable) Unavailable() bool { return true }
 
-// TestFailLeadsBack: an error page of an area leads to the page of it that the person came
-// from, and to where the area begins; never to another site, nor to itself.
+// TestFailLeadsBack: an error page of an area links to the previous page in it, and to the start of
+// the area; never to another site or to itself.
 func TestFailLeadsBack(t *testing.T) {
 	pages := sample(t)
 	pages.Start = func(*http.Request) string { return "/console/" }
@@ -96,7 +96,7 @@ func TestFail(t *testing.T) {
 	}
 }
 
-// TestFailWhenTimeIsUp: whatever error the deadline became, the answer is 503.
+// TestFailWhenTimeIsUp: after the deadline, any error is answered with 503.
 func TestFailWhenTimeIsUp(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
 	defer cancel()
@@ -125,7 +125,7 @@ func TestNotFound(t *testing.T) {
 	}
 }
 
-// TestWrongMethod: a person who opens the address of a form is told so.
+// TestWrongMethod: opening the URL of a form shows an explanation.
 func TestWrongMethod(t *testing.T) {
 	for method, says := range map[string]string{"GET": "only receives a form", "HEAD": "", "PUT": "nothing was changed"} {
 		got := ask(t, http.HandlerFunc(sample(t).WrongMethod), method, "/sign-out")

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// HTML is the field with its label, hint and error, for the part "field".
+// HTML returns the field with its label, hint and error, for the part "field".
 func (f Field) HTML() template.HTML {
 	var m markup
 	f.write(&m)

@@ -12,7 +12,7 @@ import (
 	"claviger/internal/ui"
 )
 
-// flashed is a visitor whose session has a flash, and the pages shown to them.
+// flashed returns a visitor with a flash in the session, and the pages shown to them.
 func flashed(t *testing.T) (*visitor, *ui.Pages) {
 	t.Helper()
 	v := newVisitor(t, false)
@@ -47,7 +47,7 @@ func TestFlashIsShownOnce(t *testing.T) {
 	}
 }
 
-// TestFlashIsLeftForAPage: what nobody reads does not use the flash up.
+// TestFlashIsLeftForAPage: an unread answer does not use up the flash.
 func TestFlashIsLeftForAPage(t *testing.T) {
 	for name, c := range map[string]struct {
 		page string
@@ -84,7 +84,7 @@ func TestFlashIsLeftByErrorPages(t *testing.T) {
 	}
 }
 
-// TestNote travels to one path alone, and survives a reload.
+// TestNote: a note is sent to one path only, and survives a reload.
 func TestNote(t *testing.T) {
 	p := sample(t)
 	for _, c := range []struct {

@@ -6,12 +6,12 @@ import (
 	"unicode"
 )
 
-// maxForeign is how many bytes of a text from elsewhere are shown.
+// maxForeign is the maximum number of bytes shown of a foreign text.
 const maxForeign = 16 << 10
 
-// Foreign makes a text that somebody else's server sent fit to be shown: it is cut, and
-// characters that are not seen or that turn the direction of the text are written as
-// their numbers, so that the text cannot pretend to be another one.
+// Foreign prepares a text from another server for display. It cuts the text, and writes invisible
+// and direction-changing characters as their numbers, so that the text cannot look like another
+// one.
 func Foreign(text string) string {
 	cut := 0
 	if len(text) > maxForeign {

@@ -7,8 +7,7 @@ import (
 	"claviger/internal/ui"
 )
 
-// TestForeign: what another server sent is shown as text and cannot pretend to be
-// another one.
+// TestForeign: a text of another server is shown as text and cannot look like another one.
 func TestForeign(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain <b>text</b>\n\twith ü 東": "plain <b>text</b>\n\twith ü 東",

@@ -11,16 +11,16 @@ import (
 	"claviger/internal/fault"
 )
 
-// MaxForm is how many bytes the body of a form may have.
+// MaxForm is the maximum size of a form's body in bytes.
 const MaxForm = 64 << 10
 
 // Field is one input of a form, for the part "field".
 type Field struct {
 	Name         string
 	Label        string
-	Type         string   // of the input: text, email, password, …, or select, textarea, checkbox; "" is text
-	Value        string   // never shown again for a password; of a checkbox what it sends
-	Said         string   // the value in words, where filters are said; "" is the value
+	Type         string   // input type: text, email, password, …, or select, textarea, checkbox; "" is text
+	Value        string   // not shown for a password; for a checkbox the value that it sends
+	Said         string   // the value in words, for a list of active filters; "" is the value
 	Options      []Option // of a select
 	Rows         int      // of a textarea; 0 is 4
 	Checked      bool     // of a checkbox
@@ -34,15 +34,14 @@ type Field struct {
 // Option is one choice of a select.
 type Option struct{ Value, Label string }
 
-// Form is a form's fields and what is wrong with them, for the part "summary".
+// Form has a form's fields and their errors, for the part "summary".
 type Form struct {
-	Problem string // what is wrong and belongs to no field
-	Next    string // the page to go on to when the form succeeds; "" is the usual one
+	Problem string // error that belongs to no field
+	Next    string // page after success; "" is the default
 	Fields  []Field
 }
 
-// Field returns the field of a name. A name that does not exist is an error of
-// the template.
+// Field returns the field with a name. An unknown name is an error of the template.
 func (f Form) Field(name string) (Field, error) {
 	for _, field := range f.Fields {
 		if field.Name == name {
@@ -52,7 +51,7 @@ func (f Form) Field(name string) (Field, error) {
 	return Field{}, fmt.Errorf("the form has no field %s", name)
 }
 
-// Failed reports whether something is wrong with the form.
+// Failed reports whether the form has an error.
 func (f Form) Failed() bool {
 	for _, field := range f.Fields {
 		if field.Error != "" {
@@ -62,8 +61,8 @@ func (f Form) Failed() bool {
 	return f.Problem != ""
 }
 
-// Refuse writes a fault at the field that it names, or above the form, and reports
-// whether err was one: the person cannot correct any other error.
+// Refuse shows a fault at the field that it names, or above the form. It reports whether err was a
+// fault: people cannot correct any other error.
 func (f *Form) Refuse(err error) bool {
 	e := fault.Of(err)
 	if e == nil {
@@ -72,8 +71,8 @@ func (f *Form) Refuse(err error) bool {
 	for i, field := range f.Fields {
 		if e.Field != "" && field.Name == e.Field {
 			f.Fields[i].Error = e.Text
-			// Faults name the member of a request and say what to send; people know its label
-			// and write.
+			// Faults name the member of a request and say "send". In forms we use its label and
+			// "write".
 			if rest, ok := strings.CutPrefix(e.Text, e.Field+" "); ok {
 				f.Fields[i].Error = field.Label + " " + forPeople.Replace(rest)
 			}
@@ -84,8 +83,15 @@ func (f *Form) Refuse(err error) bool {
 	return true
 }
 
-// forPeople puts what is said of a member into the words of a form.
-var forPeople = strings.NewReplacer("is missing or empty; send 1 to ", "is missing. Write up to ", "is missing or empty; send ", "is missing. Write ", "; send ", "; write ")
+// forPeople rewrites the text of a fault for a form.
+var forPeople = strings.NewReplacer(
+	"is missing or empty; send 1 to ",
+	"is missing. Write up to ",
+	"is missing or empty; send ",
+	"is missing. Write ",
+	"; send ",
+	"; write ",
+)
 
 // WithError returns the form with an error at a field.
 func (f Form) WithError(name, text string) Form {
@@ -104,11 +110,15 @@ func (f Form) WithProblem(text string) Form {
 	return f
 }
 
-// ReadForm parses the form of a POST, whose body is limited by MaxForm already.
+// ReadForm parses the form of a POST. MaxForm already limits its body.
 func ReadForm(r *http.Request) error {
 	err := r.ParseForm()
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return fault.New(fault.TooLarge, codeFormTooLarge, "The form is too large. Shorten what you typed and send it again.")
+		return fault.New(
+			fault.TooLarge,
+			codeFormTooLarge,
+			"The form is too large. Shorten what you typed and send it again.",
+		)
 	}
 	if err != nil {
 		return fault.New(fault.Invalid, codeInvalidForm, "The form could not be read. Go back and send it again.")
@@ -116,19 +126,23 @@ func ReadForm(r *http.Request) error {
 	return nil
 }
 
-// MaxUpload is how many bytes the body of a form with a file may have: more than any file
-// that is accepted, so that whoever sends one that is too large is told its size.
+// MaxUpload is the maximum size of a form with a file, in bytes. It exceeds every accepted file, so
+// that the error for a file that is too large can state its size.
 const MaxUpload = 4 << 20
 
-// ReadUpload parses a form with a file, whose body is limited by MaxUpload already, and
-// returns the file of a field; nil if none was chosen. Nothing is written to disk.
+// ReadUpload parses a form with a file and returns the file of a field, nil if none was chosen.
+// MaxUpload already limits its body. Nothing is written to disk.
 func ReadUpload(r *http.Request, name string) ([]byte, error) {
 	err := r.ParseMultipartForm(MaxUpload)
 	_, large := errors.AsType[*http.MaxBytesError](err)
 	switch {
 	case large:
-		return nil, fault.New(fault.TooLarge, codeFormTooLarge, "The file is too large. Choose a smaller one and send it again.")
-	case errors.Is(err, http.ErrNotMultipart): // a form without a file, which is read all the same
+		return nil, fault.New(
+			fault.TooLarge,
+			codeFormTooLarge,
+			"The file is too large. Choose a smaller one and send it again.",
+		)
+	case errors.Is(err, http.ErrNotMultipart): // a form without a file is accepted too
 		return nil, nil
 	case err != nil:
 		return nil, fault.New(fault.Invalid, codeInvalidForm, "The form could not be read. Go back and send it again.")
@@ -140,7 +154,7 @@ func ReadUpload(r *http.Request, name string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the file of a form: %w", err)
 	}
-	defer func() { _ = file.Close() }() // it is in memory
+	defer func() { _ = file.Close() }() // in memory
 	data, err := io.ReadAll(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the file of a form: %w", err)
@@ -148,7 +162,7 @@ func ReadUpload(r *http.Request, name string) ([]byte, error) {
 	return data, nil
 }
 
-// FormText returns what was typed into a field, without white space around it.
+// FormText returns the text of a field, without surrounding white space.
 func FormText(r *http.Request, name string) string {
 	return strings.TrimSpace(r.PostFormValue(name))
 }

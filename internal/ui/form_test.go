@@ -23,7 +23,7 @@ func TestFormErrors(t *testing.T) {
 	}
 }
 
-// TestRefuseInTheWordsOfAForm: what a fault tells a program to send, it tells a person to write.
+// TestRefuseInTheWordsOfAForm: "send" in a fault for a program becomes "write" for a person.
 func TestRefuseInTheWordsOfAForm(t *testing.T) {
 	for said, want := range map[string]string{
 		"is missing or empty; send 1 to 255 characters.":                    "Reason is missing. Write up to 255 characters.",
@@ -58,15 +58,14 @@ func TestReadForm(t *testing.T) {
 	}
 }
 
-// from is a request by a client at an address.
+// from returns a request of a client at an address.
 func from(t *testing.T, address string) *http.Request {
 	t.Helper()
 	ctx, _ := wire.Begin(t.Context(), "req_1", address)
 	return httptest.NewRequestWithContext(ctx, http.MethodPost, "/", http.NoBody)
 }
 
-// TestThrottle counts passwords and emails separately, and the address that was
-// typed in every spelling.
+// TestThrottle: passwords and emails are counted separately, and an address in every spelling.
 func TestThrottle(t *testing.T) {
 	now := time.Date(2026, 11, 15, 0, 0, 0, 0, time.UTC)
 	th := ui.NewThrottle(func() time.Time { return now })

@@ -13,8 +13,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// What htmx 4 sends: for an element of the page, and for the whole page, as after the
-// back button.
+// Headers of htmx 4: for an element of the page, and for the whole page, as after the back button.
 var (
 	partial = []string{"HX-Request", "true", "HX-Request-Type", "partial", "HX-Target", "div#rows"}
 	whole   = []string{"HX-Request", "true", "HX-Request-Type", "full", "HX-History-Restore-Request", "true"}
@@ -61,7 +60,7 @@ func TestFragmentByType(t *testing.T) {
 	}
 }
 
-// TestNoFragmentIsTheWholePage: a page without one is never cut.
+// TestNoFragmentIsTheWholePage: a page without a fragment is always complete.
 func TestNoFragmentIsTheWholePage(t *testing.T) {
 	p := sample(t)
 	w := serve(t, partial, func(w http.ResponseWriter, r *http.Request) {
@@ -74,8 +73,7 @@ func TestNoFragmentIsTheWholePage(t *testing.T) {
 	}
 }
 
-// TestFragmentsAndPagesInCaches: no cache may show one for the other, whatever was
-// answered.
+// TestFragmentsAndPagesInCaches: no cache may confuse the two, for any answer.
 func TestFragmentsAndPagesInCaches(t *testing.T) {
 	p := sample(t)
 	view := ui.View{Fragment: "rows", Data: "x"}
@@ -97,8 +95,8 @@ func TestFragmentsAndPagesInCaches(t *testing.T) {
 	}
 }
 
-// TestFragmentSaysWhatHappened: its problem above it, its notice for the status region
-// of the page around it.
+// TestFragmentSaysWhatHappened: the problem is above the fragment, the notice is for the status
+// region of the page around it.
 func TestFragmentSaysWhatHappened(t *testing.T) {
 	p := sample(t)
 	w := serve(t, partial, func(w http.ResponseWriter, r *http.Request) {
@@ -120,8 +118,8 @@ func TestFragmentSaysWhatHappened(t *testing.T) {
 	}
 }
 
-// TestFragmentOfAnError: what the person can mend is shown where the fragment would
-// be; what they cannot goes to the status region, and the page stays.
+// TestFragmentOfAnError: an error that people can fix is shown in place of the fragment. Others go
+// to the status region, and the page stays.
 func TestFragmentOfAnError(t *testing.T) {
 	p := sample(t)
 	for name, c := range map[string]struct {
@@ -147,7 +145,7 @@ func TestFragmentOfAnError(t *testing.T) {
 			t.Errorf("%s: HX-Retarget %q, HX-Reswap %q", name, got, w.Header().Get("HX-Reswap"))
 		}
 	}
-	// A template that fails has sent nothing yet.
+	// A failing template has sent nothing yet.
 	w := serve(t, partial, func(w http.ResponseWriter, r *http.Request) {
 		err := p.Render(w, r, "broken", ui.View{Fragment: "main"})
 		if err == nil || w.(*httptest.ResponseRecorder).Body.Len() > 0 {
@@ -158,14 +156,14 @@ func TestFragmentOfAnError(t *testing.T) {
 	if w.Code != http.StatusInternalServerError || w.Header().Get("HX-Retarget") != "#status" {
 		t.Errorf("got %d, %v", w.Code, w.Header())
 	}
-	// A browser that shows the error as a page stays where it is.
+	// A browser that shows the error as a page is not redirected.
 	if h := serve(t, nil, func(w http.ResponseWriter, r *http.Request) { p.Fail(w, r, errors.New("x")) }).Header(); h.Get("HX-Retarget") != "" {
 		t.Errorf("a page has %v", h)
 	}
 }
 
-// TestFragmentLeavesTheFlash for the next whole page: a table that refreshes itself
-// must not use up what a person is meant to read.
+// TestFragmentLeavesTheFlash: a table that refreshes itself must not use up a flash meant for the
+// next whole page.
 func TestFragmentLeavesTheFlash(t *testing.T) {
 	v, p := flashed(t)
 	for _, view := range []ui.View{{Fragment: "rows", Data: "x"}, {Data: "a whole page"}} {
@@ -192,8 +190,8 @@ func TestRedirectOfAFragment(t *testing.T) {
 	}
 }
 
-// TestRedirectThatWasNotSaved: htmx does not leave the page when the session, and with
-// it what the form did, could not be stored.
+// TestRedirectThatWasNotSaved: htmx does not leave the page if the session, and with it the result
+// of the form, could not be stored.
 func TestRedirectThatWasNotSaved(t *testing.T) {
 	v := newVisitor(t, false)
 	w := v.visit(func(ctx context.Context, w http.ResponseWriter) {

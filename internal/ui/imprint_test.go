@@ -13,7 +13,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// logoPNG is a picture of that size.
+// logoPNG returns a picture of the given size.
 func logoPNG(width, height int) []byte {
 	var b bytes.Buffer
 	if err := png.Encode(&b, image.NewNRGBA(image.Rect(0, 0, width, height))); err != nil {
@@ -67,8 +67,8 @@ func TestReadLogo(t *testing.T) {
 	}
 }
 
-// TestImprintFiles: the files of the imprint are cached for ever under their own addresses,
-// and there is nothing under others.
+// TestImprintFiles: the files of the imprint are cached forever under their own URLs, and other
+// URLs have nothing.
 func TestImprintFiles(t *testing.T) {
 	accent, err := ui.ParseAccent("#1b4173")
 	if err != nil {

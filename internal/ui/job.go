@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// Job is how far something is that a node does in the background, for the part "job".
-// Whatever has it around it replaces it while it goes on.
+// Job is the progress of a background job, for the part "job". The enclosing element replaces it
+// while the job runs.
 type Job struct {
 	Status   string
-	Stopped  string // why it ended before its time; "": it did not
-	Text     string // how far it is, such as "Sent 3 of 10 events."
+	Stopped  string // reason for an early end; "": none
+	Text     string // progress, such as "Sent 3 of 10 events."
 	Percent  int64
-	Waits    bool // it is not begun, so there is nothing to measure
+	Waits    bool // not started, so there is nothing to measure
 	Facts    []JobFact
-	Controls []JobControl // what the person may do about it
-	Cancel   string       // the page that asks whether it ends; "": it cannot, or they may not
+	Controls []JobControl // actions the person may take
+	Cancel   string       // page that asks whether to end it; "": not possible or not allowed
 }
 
-// JobFact is something about a job: a text, or a time and a text after it.
+// JobFact is a fact about a job: a text, or a time followed by a text.
 type JobFact struct {
 	Label string
 	At    time.Time
@@ -26,14 +26,14 @@ type JobFact struct {
 	URL   string // makes the text a link
 }
 
-// JobControl is the form of an act on a job.
+// JobControl is the form of an action on a job.
 type JobControl struct {
 	Action string
 	Button Button
 }
 
-// PercentDone is how much of the whole is done: all of it only when the job is finished,
-// and not when it was stopped.
+// PercentDone returns the completed share. It is 100 only for a finished job, not for a stopped
+// one.
 func PercentDone(done, all int64, finished bool) int64 {
 	switch {
 	case finished:
@@ -44,19 +44,19 @@ func PercentDone(done, all int64, finished bool) int64 {
 	return min(100*done/all, 99)
 }
 
-// JobRow is a job in a list of them.
+// JobRow is a job in a list.
 type JobRow struct {
 	ID     int64
 	Label  string // such as "Recovery 3"
 	URL    string
 	Note   string
 	Status string
-	Counts []int64   // of the columns that are counted
-	By     string    // who began it, or prepared it
-	At     time.Time // when they did
+	Counts []int64   // of the counted columns
+	By     string    // person who started or prepared it
+	At     time.Time // time of that
 }
 
-// JobsTable lists jobs. what is the head of the first column, counted those of the numbers.
+// JobsTable lists jobs; what is the head of the first column, counted are those of the numbers.
 func JobsTable(caption, what string, counted []string, list []JobRow) Table {
 	t := Table{ID: "jobs", Caption: caption, Cards: true, Columns: []Column{{Label: what}, {Label: "State"}}}
 	for _, label := range counted {
@@ -68,7 +68,10 @@ func JobsTable(caption, what string, counted []string, list []JobRow) Table {
 		for _, n := range j.Counts {
 			cells = append(cells, Cell{Text: Count(n)})
 		}
-		t.Rows = append(t.Rows, Row{ID: "job-" + strconv.FormatInt(j.ID, 10), Cells: append(cells, Cell{Text: j.By}, Cell{At: j.At})})
+		t.Rows = append(
+			t.Rows,
+			Row{ID: "job-" + strconv.FormatInt(j.ID, 10), Cells: append(cells, Cell{Text: j.By}, Cell{At: j.At})},
+		)
 	}
 	return t
 }

@@ -5,7 +5,7 @@ import (
 	"html/template"
 )
 
-// HTML is the links to the neighbouring pages, for the part "pager".
+// HTML returns the links to the neighbouring pages, for the part "pager".
 func (p Pager) HTML() template.HTML {
 	var m markup
 	p.write(&m)
@@ -24,7 +24,7 @@ func (p *Pager) write(m *markup) {
 	m.raw("\n</nav>")
 }
 
-// neighbour writes the link to a neighbouring page, or what stands in its place.
+// neighbour writes the link to a neighbouring page, or a placeholder.
 func (m *markup) neighbour(rel, url, label string) {
 	if url == "" {
 		m.raw("\n  <span></span>")
@@ -35,7 +35,7 @@ func (m *markup) neighbour(rel, url, label string) {
 	m.raw(">", label, "</a>")
 }
 
-// HTML is what was found, for the part "results".
+// HTML returns the results, for the part "results".
 func (r Results) HTML() template.HTML {
 	m := getMarkup()
 	defer m.release()
@@ -46,7 +46,14 @@ func (r Results) HTML() template.HTML {
 	case !r.SearchedTo.IsZero():
 		m.raw(`<p class="muted">Nothing matches so far.</p>`)
 	case r.Filters.Active:
-		m.empty(Empty{Title: "Nothing matches", Text: "Take a filter out, or clear all of them.", URL: r.Filters.URL, Action: "Clear filters"})
+		m.empty(
+			Empty{
+				Title:  "Nothing matches",
+				Text:   "Take a filter out, or clear all of them.",
+				URL:    r.Filters.URL,
+				Action: "Clear filters",
+			},
+		)
 	default:
 		m.empty(r.Nothing)
 	}
@@ -64,7 +71,7 @@ func (r Results) HTML() template.HTML {
 	return m.html()
 }
 
-// link is a link, for templates that have several: html/template looks at a URL three times.
+// link returns a link, for templates with several: html/template checks a URL three times.
 func link(class, url, label string) template.HTML {
 	var m markup
 	m.raw(`<a class="`)
@@ -77,7 +84,7 @@ func link(class, url, label string) template.HTML {
 	return m.html()
 }
 
-// empty writes that there is nothing to list, as the part "empty" does.
+// empty writes the message for an empty list, like the part "empty".
 func (m *markup) empty(e Empty) {
 	m.raw("<div class=\"empty\">\n  <h2>")
 	m.text(e.Title)
@@ -94,7 +101,7 @@ func (m *markup) empty(e Empty) {
 	m.raw("\n</div>")
 }
 
-// HTML is the form of the filters, for the part "filters".
+// HTML returns the filter form, for the part "filters".
 func (f Filters) HTML() template.HTML {
 	m := getMarkup()
 	defer m.release()
@@ -143,7 +150,7 @@ func (f Filters) write(m *markup) {
 	m.raw("\n  </div>\n</form>")
 }
 
-// HTML is the text with a button that copies it, for the part "code".
+// HTML returns the text with a copy button, for the part "code".
 func (c Code) HTML() template.HTML {
 	var m markup
 	c.write(&m)
@@ -162,9 +169,9 @@ func (c Code) write(m *markup) {
 	m.raw("</code></pre>\n</div>")
 }
 
-// HTML is the call, folded, for the part "curl".
+// HTML returns the folded call, for the part "curl".
 func (c Curl) HTML() template.HTML {
-	m := markup{make([]byte, 0, 1024)}
+	m := markup{b: make([]byte, 0, 1024)}
 	m.raw("<details class=\"curl\">\n  <summary>")
 	m.text(or(c.What, sameByAPI))
 	m.raw("</summary>\n  ")

@@ -7,7 +7,7 @@ import (
 	"claviger/internal/ui"
 )
 
-// wants checks that a part has all these texts, white space made single.
+// wants checks that a part contains all texts, with white space collapsed.
 func wants(t *testing.T, got string, texts ...string) {
 	t.Helper()
 	got = strings.Join(strings.Fields(got), " ")
@@ -27,7 +27,7 @@ func TestTable(t *testing.T) {
 		},
 	})
 	wants(t, got,
-		`<div class="table-box" id="deliveries" role="region" aria-labelledby="deliveries-caption" tabindex="0">`, // can be scrolled by keyboard
+		`<div class="table-box" id="deliveries" role="region" aria-labelledby="deliveries-caption" tabindex="0">`, // scrollable by keyboard
 		`<caption id="deliveries-caption">Deliveries &lt;now&gt;</caption>`, `<th scope="col" class="number">Attempts</th>`,
 		`<tr id="d1"> <th scope="row"><a href="/deliveries/1" id="d1-link">purchase</a></th>`,
 		`<td><span class="badge bad">Failed</span><span class="note">timed &lt;out&gt;</span></td>`, `<a href="/l/1"><code>…ab</code></a>`,
@@ -62,7 +62,7 @@ func TestStats(t *testing.T) {
 		`<div class="stat"> <dt>Sold</dt> <dd>12</dd> </div>`)
 }
 
-// TestCode: the text is there to be selected, once, and exactly.
+// TestCode: the text is selectable, once, and exact.
 func TestCode(t *testing.T) {
 	got := part(t, `{{template "code" .Data}}`, ui.Code{Label: "curl", Text: "curl 'x' \\\n  --data '<a>'"})
 	if !strings.Contains(got, "<code>curl &#39;x&#39; \\\n  --data &#39;&lt;a&gt;&#39;</code>") || strings.Count(got, "--data") != 1 {
@@ -109,7 +109,7 @@ func TestFilters(t *testing.T) {
 	wants(t, part(t, `{{template "filters" .Data}}`, f), `href="/calls">Clear filters</a>`)
 }
 
-// TestFoldedFilters: what is folded is said and sent again, and a mistake is never hidden.
+// TestFoldedFilters: folded filters are summarized and sent again, and an error is never hidden.
 func TestFoldedFilters(t *testing.T) {
 	f := ui.Filters{Label: "Filter calls", URL: "/calls", Fold: true, Fields: []ui.Field{
 		{Name: "code", Label: "Code"},
@@ -122,7 +122,7 @@ func TestFoldedFilters(t *testing.T) {
 	wants(t, part(t, `{{template "filters" .Data}}`, f), `<details class="fold" open>`)
 }
 
-// TestResults: a list that is empty says why, and where to go on.
+// TestResults: an empty list gives the reason and a next step.
 func TestResults(t *testing.T) {
 	table := ui.Table{ID: "calls", Caption: "Calls", Lines: true, Columns: []ui.Column{{Label: "Call"}, {Label: "Took", Number: true, Wide: true}}}
 	r := ui.Results{Filters: ui.Filters{URL: "/calls"}, Table: table, Nothing: ui.Empty{Title: "Nothing yet", Text: "Call."}}
@@ -141,7 +141,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestJob: a job says how far it is, and offers what can be done about it.
+// TestJob: a job shows its progress and the possible actions.
 func TestJob(t *testing.T) {
 	j := ui.Job{
 		Status: "running", Text: "Sent 3 of 10 <events>.", Percent: ui.PercentDone(3, 10, false), Facts: []ui.JobFact{{Label: "Begun", At: sold, Text: "by Ada"}, {Label: "Partner", Text: "Tide", URL: "/tide"}},
@@ -159,7 +159,7 @@ func TestJob(t *testing.T) {
 	wants(t, part(t, `{{template "table" .Data}}`, table), `id="job-7-link"`, "1,234", "Ada")
 }
 
-// TestFilledTable: rows that are made when they are written look as stored ones do.
+// TestFilledTable: rows made while writing look like stored ones.
 func TestFilledTable(t *testing.T) {
 	rows := []ui.Row{
 		{ID: "a", Cells: []ui.Cell{{Text: "first", URL: "/1"}, {Text: "x"}, {Text: "of three"}}},

@@ -25,14 +25,14 @@ type liveSite struct {
 	mu      sync.Mutex
 	refuse  bool
 	changed map[chan struct{}]bool // of the open streams
-	moved   chan int               // how many there are, after each change
+	moved   chan int               // number of streams, after each change
 	tries   int
 	news    int
-	gate    chan struct{} // nil: streams open at once
+	gate    chan struct{} // nil: streams open immediately
 	late    string        // the asset that comes after all others; "": none
 }
 
-// rows is what the page shows.
+// rows is the data of the page.
 type rows struct {
 	Query      string
 	Page, Next int
@@ -69,7 +69,7 @@ func newLiveSite(t *testing.T) *liveSite {
 	)...)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.late != "" && strings.HasSuffix(r.URL.Path, s.late) {
-			time.Sleep(500 * time.Millisecond) // nothing tells when the browser has run what it has
+			time.Sleep(500 * time.Millisecond) // nothing signals that the browser has run the other scripts
 		}
 		mux.ServeHTTP(w, r)
 	}))
@@ -79,14 +79,14 @@ func newLiveSite(t *testing.T) *liveSite {
 	return s
 }
 
-// stream counts how often it was told, each stream by itself.
+// stream counts the news for each stream separately.
 func (s *liveSite) stream(w http.ResponseWriter, r *http.Request) error {
 	s.mu.Lock()
 	s.tries++
 	refuse, gate := s.refuse, s.gate
 	s.mu.Unlock()
 	if gate != nil {
-		<-gate // the test asks for a stream
+		<-gate // the test sees the request
 		<-gate // and lets it open
 	}
 	if refuse {
@@ -126,14 +126,14 @@ func (s *liveSite) count(change func()) {
 	s.moved <- len(s.changed)
 }
 
-// open returns how many streams are open.
+// open returns the number of open streams.
 func (s *liveSite) open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.changed)
 }
 
-// next waits until a stream opens or ends, and returns how many were open then.
+// next waits until a stream opens or ends, and returns the number of open ones.
 func (s *liveSite) next(t *testing.T) int {
 	t.Helper()
 	select {
@@ -153,7 +153,7 @@ func (s *liveSite) await(t *testing.T, want int) {
 	}
 }
 
-// tell has something new for all streams.
+// tell sends news to all streams.
 func (s *liveSite) tell() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,8 +163,8 @@ func (s *liveSite) tell() {
 	}
 }
 
-// TestLiveInABrowser drives htmx as it is embedded. The console of each tab must stay
-// silent: a breach of the content security policy, as by eval, is an error there.
+// TestLiveInABrowser drives the embedded htmx. The console of each tab must stay silent: violations
+// of the content security policy, as by eval, are errors there.
 func TestLiveInABrowser(t *testing.T) {
 	b := browser.Start(t)
 	s := newLiveSite(t)
@@ -176,16 +176,15 @@ func TestLiveInABrowser(t *testing.T) {
 	}
 }
 
-// TestLiveInHiddenTabs: only the whole browser has tabs that are not in front.
+// TestLiveInHiddenTabs: only a full browser has background tabs.
 func TestLiveInHiddenTabs(t *testing.T) {
 	b := browser.StartWhole(t)
 	alone(t, b, "hidden", hiddenWhileConnecting)
 	alone(t, b, "nine tabs", nineTabsOpen)
 }
 
-// alone runs a case on a site of its own. The site is made before the tab, and so ends
-// after it: a browser asks for the icon of a page when it likes, and complains where
-// nobody answers.
+// alone runs a case on its own site. The site is created before the tab, and so ends after it: a
+// browser may request the icon of a page at any time, and complains if there is no answer.
 func alone(t *testing.T, b *browser.Browser, name string, do func(*testing.T, *browser.Tab, *liveSite)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {
@@ -194,10 +193,10 @@ func alone(t *testing.T, b *browser.Browser, name string, do func(*testing.T, *b
 	})
 }
 
-// focus is where the focus is.
+// focus returns the focused element.
 const focus = `(document.activeElement.id || document.activeElement.tagName).toLowerCase()`
 
-// shows waits until an element says something.
+// shows waits until an element contains a text.
 func shows(tab *browser.Tab, css, text string) string {
 	return browser.Eval[string](tab, `new Promise((done) => {
 		const look = () => { if (document.querySelector('`+css+`')?.textContent.includes('`+text+`')) done('yes'); };
@@ -206,8 +205,8 @@ func shows(tab *browser.Tab, css, text string) string {
 	})`)
 }
 
-// fragmentsAreSwapped: the address follows, back shows the page, and the focus stays
-// where somebody is or goes to the heading of what came.
+// fragmentsAreSwapped: the URL follows, back shows the page, and the focus stays or moves to the
+// heading of the new content.
 func fragmentsAreSwapped(t *testing.T, tab *browser.Tab, s *liveSite) {
 	tab.Open(s.url + "/live")
 	tab.Type("#q", "tide")
@@ -231,8 +230,8 @@ func fragmentsAreSwapped(t *testing.T, tab *browser.Tab, s *liveSite) {
 	}
 }
 
-// errorsHaveTheirPlace: what the person did is answered where they did it, what we did in
-// the status region, and an expired session leaves the page.
+// errorsHaveTheirPlace: the person's errors are shown at their cause, ours in the status region,
+// and an expired session leaves the page.
 func errorsHaveTheirPlace(t *testing.T, tab *browser.Tab, s *liveSite) {
 	for _, status := range []string{"401", "404", "500"} {
 		tab.Expect("status of " + status)
@@ -254,7 +253,7 @@ func errorsHaveTheirPlace(t *testing.T, tab *browser.Tab, s *liveSite) {
 	}
 }
 
-// streamIsFollowed: news arrive, and a page that is refused asks no more.
+// streamIsFollowed: news arrive, and a rejected page does not ask again.
 func streamIsFollowed(t *testing.T, tab *browser.Tab, s *liveSite) {
 	tab.Open(s.url + "/live")
 	s.await(t, 1)
@@ -266,7 +265,7 @@ func streamIsFollowed(t *testing.T, tab *browser.Tab, s *liveSite) {
 	s.mu.Unlock()
 	s.tell()
 	s.await(t, 0)
-	// The closing event ended it: a page that came back would do so within a second.
+	// The close event ended it: otherwise the page would reconnect within a second.
 	browser.Eval[int](tab, `new Promise((done) => setTimeout(() => done(1), 1500))`)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -279,7 +278,7 @@ func streamIsFollowed(t *testing.T, tab *browser.Tab, s *liveSite) {
 	s.refuse = false
 }
 
-// scriptComesLate: a page follows what happens in whatever order its scripts arrive.
+// scriptComesLate: a page follows its stream in any order of its scripts.
 func scriptComesLate(t *testing.T, tab *browser.Tab, s *liveSite, late string) {
 	s.late = late
 	tab.Open(s.url + "/live")
@@ -304,8 +303,8 @@ func hiddenWhileConnecting(t *testing.T, first *browser.Tab, s *liveSite) {
 	s.await(t, 1)
 }
 
-// nineTabsOpen: a browser has six connections for a host, so tabs that nobody looks at
-// give theirs up, and take them again.
+// nineTabsOpen: a browser has six connections per host, so hidden tabs release theirs, and
+// reconnect later.
 func nineTabsOpen(t *testing.T, first *browser.Tab, s *liveSite) {
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -326,9 +325,9 @@ func nineTabsOpen(t *testing.T, first *browser.Tab, s *liveSite) {
 		tabs = append(tabs, tab)
 	}
 	s.tell()
-	tabs[8].Front() // where somebody looks
+	tabs[8].Front() // the visible tab
 	shows(tabs[8], "#news", "News 1")
-	for s.open() > 1 { // those of hidden tabs are closing
+	for s.open() > 1 { // hidden tabs are closing theirs
 		s.next(t)
 	}
 	tabs[3].Front()

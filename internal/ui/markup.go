@@ -7,21 +7,23 @@ import (
 	"time"
 )
 
-// markup writes HTML by hand where a page repeats it: html/template looks at the types and
-// the context of each value anew, which was most of the time of a page of fifty rows. It
-// escapes as html/template does in the same place.
-type markup struct{ b []byte }
+// markup writes repeated HTML by hand. html/template checks type and context of each value again,
+// which took most of the time of a page of fifty rows. markup escapes as html/template does in the
+// same place.
+type markup struct {
+	b     []byte
+	texts texts // of the frame
+}
 
-// markups are used again: growing a new one for each page was a third of the memory that a
-// list took.
+// markups are reused: growing a new one for each page took a third of a list's memory.
 var markups = sync.Pool{New: func() any { return new(markup) }}
 
-// maxMarkup is the size up to which one is used again.
+// maxMarkup is the maximum size of a reused one.
 const maxMarkup = 256 << 10
 
 func getMarkup() *markup { return markups.Get().(*markup) }
 
-// release ends the use of a markup, and of what was written.
+// release returns the markup to the pool. Its bytes must no longer be used.
 func (m *markup) release() {
 	if cap(m.b) <= maxMarkup {
 		m.b = m.b[:0]
@@ -29,16 +31,16 @@ func (m *markup) release() {
 	}
 }
 
-// html is what was written.
+// html returns the written markup.
 func (m *markup) html() template.HTML { return template.HTML(m.b) } //nolint:gosec // every value in it was escaped
 
-// Write writes what a template made.
+// Write appends the output of a template.
 func (m *markup) Write(b []byte) (int, error) {
 	m.b = append(m.b, b...)
 	return len(b), nil
 }
 
-// raw writes constant markup as it stands, part by part.
+// raw writes constant markup unescaped.
 func (m *markup) raw(parts ...string) {
 	for _, s := range parts {
 		m.b = append(m.b, s...)
@@ -46,9 +48,17 @@ func (m *markup) raw(parts ...string) {
 }
 
 // escapes are those of html/template, for text and for attributes in double quotes.
-var escapes = [256]string{0: "\uFFFD", '"': "&#34;", '&': "&amp;", '\'': "&#39;", '+': "&#43;", '<': "&lt;", '>': "&gt;"}
+var escapes = [256]string{
+	0:    "\uFFFD",
+	'"':  "&#34;",
+	'&':  "&amp;",
+	'\'': "&#39;",
+	'+':  "&#43;",
+	'<':  "&lt;",
+	'>':  "&gt;",
+}
 
-// text writes a value as text, or inside an attribute that is in double quotes.
+// text writes an escaped value as text, or inside an attribute in double quotes.
 func (m *markup) text(s string) {
 	from := 0
 	for i := range len(s) {
@@ -60,33 +70,40 @@ func (m *markup) text(s string) {
 	m.b = append(m.b, s[from:]...)
 }
 
-// attribute writes an attribute with a space before it.
+// attribute writes a space and an attribute.
 func (m *markup) attribute(name, value string) {
 	m.raw(" ", name, `="`)
 	m.text(value)
 	m.raw(`"`)
 }
 
-// anyURL makes a safe URL of any text.
+// anyURL makes a safe URL from any text.
 var anyURL = template.Must(template.New("url").Parse(`<a href="{{.}}">`))
 
 // href writes the attribute href.
 func (m *markup) href(url string) { m.address("href", url) }
 
-// address writes an attribute that is a URL. What is more than a plain path of this site
-// is left to html/template, which knows which URLs are safe.
+// address writes a URL attribute.
 func (m *markup) address(name, url string) {
+	m.raw(" ", name, `="`)
+	m.url(url)
+	m.raw(`"`)
+}
+
+// url writes a URL inside an attribute in double quotes. Anything but a plain path of this site goes
+// through html/template, which knows the safe URLs.
+func (m *markup) url(url string) {
 	if plainPath(url) {
-		m.attribute(name, url)
+		m.text(url)
 		return
 	}
 	var b strings.Builder
 	if anyURL.Execute(&b, url) == nil {
-		m.raw(" ", name, strings.TrimSuffix(strings.TrimPrefix(b.String(), "<a href"), ">"))
+		m.raw(strings.TrimSuffix(strings.TrimPrefix(b.String(), `<a href="`), `">`))
 	}
 }
 
-// plainBytes are those that stand in a URL as they are.
+// plainBytes are the bytes that need no encoding in a URL.
 var plainBytes = func() (plain [256]bool) {
 	for _, c := range []byte("/-_.~?=&,:;@!$*#ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") {
 		plain[c] = true
@@ -94,8 +111,7 @@ var plainBytes = func() (plain [256]bool) {
 	return plain
 }()
 
-// plainPath reports whether a URL is a path of this site in which nothing has to be
-// encoded, or what has to is.
+// plainPath reports whether a URL is a path of this site that needs no further encoding.
 func plainPath(url string) bool {
 	if !strings.HasPrefix(url, "/") {
 		return false
@@ -110,28 +126,7 @@ func plainPath(url string) bool {
 
 func isHex(c byte) bool { return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' }
 
-// item writes an item of a list of links.
-func (m *markup) item(i Item) {
-	m.raw("<li><a")
-	m.href(i.URL)
-	if i.Current {
-		m.raw(` aria-current="page"`)
-	}
-	m.raw(">")
-	m.text(i.Label)
-	m.raw("</a></li>")
-}
-
-// notice writes what was done or could not be done; nothing if there is no text.
-func (m *markup) notice(kind, text string) {
-	if text != "" {
-		m.raw("\n<div class=\"notice ", kind, `"><p>`)
-		m.sentence(text)
-		m.raw("</p></div>")
-	}
-}
-
-// badges are those of the statuses that have a tone.
+// badges has the badges of all statuses with a tone.
 var badges = func() map[string]string {
 	all := make(map[string]string, len(tones))
 	for status := range tones {

@@ -15,7 +15,7 @@ import (
 	"claviger/internal/ui"
 )
 
-// written is what is written by hand.
+// written has the parts that are written by hand.
 type written struct {
 	Table    ui.Table
 	Field    ui.Field
@@ -26,7 +26,7 @@ type written struct {
 	Results  ui.Results
 }
 
-// hostile are texts that mean something in HTML, in attributes or in URLs.
+// hostile draws texts with a meaning in HTML, in attributes or in URLs.
 var hostile = rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
 	"", "a", "<script>alert(1)</script>", `" onclick="alert(1)`, "'", "&amp;", "+1", "\x00", "javascript:alert(1)", "/portal/1?a=b&c=d", "//evil.example",
 	"/a b", "/a%20b", "/a?b=partner%3A1&c=%3cd%3E", "/a%", "/a%2", "/a%zz", "/a%2g", "https://example.com/?q=a&b=<", "data:text/html,x", "mailto:a@example.com", "#x", "/ü", "/a\"b", "JaVaScRiPt:x", "\xff", "active", "no_url",
@@ -71,8 +71,7 @@ func drawn(t *rapid.T) written {
 	return w
 }
 
-// TestMarkup holds what is written by hand against html/template, whatever the texts and
-// URLs are.
+// TestMarkup compares hand-written markup with html/template, for any texts and URLs.
 func TestMarkup(t *testing.T) {
 	pages, err := ui.New(os.DirFS("testdata/oracle"), nil, "*.html")
 	if err != nil {
@@ -97,79 +96,7 @@ func TestMarkup(t *testing.T) {
 	})
 }
 
-// drawnView draws what a page has around its content.
-func drawnView(t *rapid.T) ui.View {
-	text := func(name string) string { return hostile.Draw(t, name) }
-	yes := func(name string) bool { return rapid.Bool().Draw(t, name) }
-	items := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) ui.Item {
-		return ui.Item{Label: text("label"), URL: text("url"), Current: yes("current"), Group: text("group")}
-	}), 0, 3)
-	v := ui.View{
-		Title: text("title"), Person: text("person"), Menu: items.Draw(t, "menu"), Notice: text("notice"), Problem: text("problem"),
-		NoIndex: yes("no index"), Wide: yes("wide"), Refresh: rapid.IntRange(0, 3).Draw(t, "refresh"), Stream: text("stream"),
-	}
-	if yes("has nav") {
-		v.Nav = &ui.Nav{Title: text("area"), Items: items.Draw(t, "nav"), Search: text("search")}
-	}
-	if yes("has banner") {
-		v.Banner = &ui.Banner{Text: text("banner"), Until: sold, URL: text("more"), Label: text("label"), Leave: text("leave")}
-	}
-	if yes("is shown elsewhere") {
-		v.Social = &ui.Social{Title: text("title"), Description: text("description"), Path: "/products/7", Image: rapid.SampledFrom([]string{"", "/products/7/icon/a.png"}).Draw(t, "image")}
-	}
-	if yes("redirects") {
-		v.DelayedRedirect = &ui.DelayedRedirect{To: text("to"), Wait: func() {}}
-	}
-	return v
-}
-
-// drawnImprint draws who is behind the pages.
-func drawnImprint(t *rapid.T) ui.Imprint {
-	text := func(name string) string { return hostile.Draw(t, name) }
-	i := ui.Imprint{LegalName: text("legal name"), SupportURL: text("support"), TermsURL: text("terms"), PrivacyURL: text("privacy")}
-	var err error
-	if i.Accent, err = ui.ParseAccent(rapid.SampledFrom([]string{"", "#1b4173"}).Draw(t, "accent")); err != nil {
-		t.Fatal(err)
-	}
-	if width := rapid.SampledFrom([]int{0, 64, 300}).Draw(t, "logo"); width > 0 {
-		if i.Logo, err = ui.ReadLogo(logoPNG(width, 64)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return i
-}
-
-// TestFrame holds what stands around every page against html/template.
-func TestFrame(t *testing.T) {
-	pages, err := ui.New(os.DirFS("testdata/oracle"), nil, "*.html")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		v := drawnView(t)
-		pages.Imprint = drawnImprint(t)
-		pages.PublicURL = "https://market.example"
-		pages.Brand, pages.Home = hostile.Draw(t, "brand"), hostile.Draw(t, "home")
-		zone := rapid.SampledFrom([]string{"", "Europe/Berlin"}).Draw(t, "zone")
-		method := rapid.SampledFrom([]string{http.MethodGet, http.MethodPost}).Draw(t, "method")
-		show := func(name string) string {
-			r := httptest.NewRequestWithContext(t.Context(), method, "/portal/1?a=%22&b=<", nil)
-			r.AddCookie(&http.Cookie{Name: "claviger-zone", Value: zone})
-			answer := httptest.NewRecorder()
-			if err := pages.Render(answer, r, name, v); err != nil {
-				t.Fatal(err)
-			}
-			return answer.Body.String()
-		}
-		_, rest, _ := strings.Cut(show("frame"), `<hr id="mark-1">`)
-		want, _, ok := strings.Cut(rest, `<hr id="mark-2">`)
-		if diff := cmp.Diff(want, show("content")); diff != "" || !ok {
-			t.Fatalf("(-html/template +by hand):\n%s", diff)
-		}
-	})
-}
-
-// TestTimesByHand holds times that are written by hand against package time.
+// TestTimesByHand compares hand-written times with package time.
 func TestTimesByHand(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		at := time.Unix(rapid.Int64Range(-2_000_000_000, 250_000_000_000).Draw(rt, "seconds"), 999).In(time.FixedZone("", 3600))

@@ -14,7 +14,7 @@ import (
 	"claviger/internal/plural"
 )
 
-// plain are pages of no package, for errors where no other pages are known.
+// plain shows errors where no other pages are available.
 var plain = func() *Pages {
 	p, err := New(nil, nil)
 	if err != nil {
@@ -26,31 +26,30 @@ var plain = func() *Pages {
 // Button is a form's button, for the part "button".
 type Button struct {
 	Label string
-	Busy  string // what it says while the form is sent; "" leaves the label
+	Busy  string // label while the form is being sent; "": unchanged
 	Kind  string // primary, secondary, danger or quiet; "" is primary
-	Name  string // what it sends, when the form has several
+	Name  string // sent value, if the form has several buttons
 	Value string
 }
 
-// Empty says that there is nothing to list, and what to do about it, for the part
-// "empty".
+// Empty is the message for an empty list, with a next step, for the part "empty".
 type Empty struct {
 	Title  string
 	Text   string
 	URL    string
-	Action string // label of the link to URL, "" when there is none
+	Action string // label of the link to URL, "" for none
 }
 
-// Key is a text that people copy, for the part "key".
+// Key is a text to copy, for the part "key".
 type Key struct {
-	Label string // what it is, such as "license key"
+	Label string // such as "license key"
 	Value string
 }
 
-// shortKey is how many characters of a long text Short shows.
+// shortKey is the number of characters that Short shows of a long text.
 const shortKey = 16
 
-// Short is the beginning and the end of a text that is too long to read.
+// Short returns the beginning and the end of a long text.
 func (k Key) Short() string {
 	r := []rune(k.Value)
 	if len(r) <= shortKey+1 {
@@ -59,7 +58,7 @@ func (k Key) Short() string {
 	return string(r[:shortKey-6]) + "…" + string(r[len(r)-6:])
 }
 
-// Receipt lists what was paid, for the part "receipt".
+// Receipt lists payments, for the part "receipt".
 type Receipt struct {
 	Caption string
 	Rows    []ReceiptRow
@@ -70,11 +69,11 @@ type ReceiptRow struct {
 	At       time.Time
 	What     string
 	Number   string // of the receipt
-	Link     string // its page; "": there is none
+	Link     string // its page; "": none
 	Status   string // such as paid or refunded, shown as a badge
 	Cents    int64  // 0 is free
 	Currency string
-	Old      bool // Cents counts hundredths, whatever the currency
+	Old      bool // Cents counts hundredths for every currency
 }
 
 // helpers are the functions that templates may call.
@@ -102,7 +101,8 @@ var helpers = template.FuncMap{
 	"empty": func(title, text string, link ...string) Empty {
 		e := Empty{Title: title, Text: text}
 		if len(link) == 2 {
-			e.URL, e.Action = link[0], link[1]
+			e.URL = link[0]
+			e.Action = link[1]
 		}
 		return e
 	},
@@ -110,22 +110,21 @@ var helpers = template.FuncMap{
 	"key":  func(label, value string) Key { return Key{label, value} },
 }
 
-// paid writes what was paid, which may be hundredths whatever the currency.
+// paid formats a paid amount; old ones are in hundredths for every currency.
 func paid(units int64, currency string, hundredths bool) string {
 	return strings.ReplaceAll(money.Printed(units, currency, hundredths), " ", "\u00a0")
 }
 
-// amount writes an amount of money that is not broken into two lines.
+// amount formats an amount of money without line breaks.
 func amount(units int64, currency string) string {
 	return strings.ReplaceAll(money.Text(units, currency), " ", "\u00a0")
 }
 
-// Count writes a number with commas. One that stands before a noun is written by
-// plural.Of.
+// Count formats a number with commas. Use plural.Of before a noun.
 func Count(n int64) string { return plural.Number(n) }
 
-// Percent writes which part of a whole n is, to a tenth; it says 100 % only of all, and
-// "–" where there is no whole.
+// Percent returns n as a share of a whole, to a tenth. Only the whole is 100 %; without a whole it
+// is "–".
 func Percent(n, of int64) string {
 	if of == 0 {
 		return "–"
@@ -150,15 +149,17 @@ func labelOf(s string) string {
 	return string(unicode.ToUpper(first)) + s[size:]
 }
 
-// tones say how a badge looks. A status that is not listed is neutral.
+// tones are the styles of badges. Other statuses are neutral.
 var tones = map[string]string{
-	"pass": "good", "right": "good", "running": "calm", "warn": "warn", "unclear": "warn", "interrupted": "warn", "fail": "bad", "wrong": "bad",
+	"pass": "good", "right": "good", "running": "calm", "warn": "warn", "unclear": "warn",
+	"interrupted": "warn", "fail": "bad", "wrong": "bad",
 	"active": "good", "paid": "good", "delivered": "good", "connected": "good", "ok": "good",
 	"inactive": "calm", "ready": "calm", "new": "calm", "pending": "calm",
 	"held": "warn", "warning": "warn", "waiting": "warn", "retrying": "warn", "paused": "warn",
 	"ready_to_activate": "calm", "on_hold": "warn", "disconnected": "neutral", "refunded": "neutral",
 	"healthy": "good", "parked": "bad", "no_url": "warn",
-	"failing": "bad", "late": "bad", "given_up": "bad", "exhausted": "bad", "superseded": "neutral", "done": "good", "stopped": "warn",
+	"failing": "bad", "late": "bad", "given_up": "bad", "exhausted": "bad", "superseded": "neutral",
+	"done": "good", "stopped": "warn",
 	"deactivated": "bad", "failed": "bad", "error": "bad", "revoked": "bad",
 }
 

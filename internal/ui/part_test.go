@@ -15,7 +15,7 @@ import (
 	"claviger/internal/ui"
 )
 
-// part shows one template text inside the shell and returns what it became.
+// part renders one template text inside the shell.
 func part(t *testing.T, text string, data any) string {
 	t.Helper()
 	p, err := ui.New(fstest.MapFS{"p.html": {Data: []byte(text)}}, nil)
@@ -61,7 +61,7 @@ func TestField(t *testing.T) {
 	}
 }
 
-// TestEveryPart shows each part that the shell defines; a new one must be added here.
+// TestEveryPart shows each part that the shell defines; add new ones here.
 func TestEveryPart(t *testing.T) {
 	cases := map[string]struct {
 		text string
@@ -77,7 +77,7 @@ func TestEveryPart(t *testing.T) {
 		"short-key": {`{{template "short-key" (key "payment reference" "cs_live_a1B2c3D4e5F6g7")}}`, []string{">cs_live_a1…e5F6g7</code>", `>cs_live_a1B2c3D4e5F6g7</code>`, `data-copy="cs_live_a1B2c3D4e5F6g7"`}},
 		"receipt":   {`{{template "receipt" .Receipt}}`, nil},
 
-		// Tried in list_test.go, chart_test.go and curl_test.go.
+		// Tested in list_test.go, chart_test.go and curl_test.go.
 		"table": {}, "cell": {}, "acts": {}, "filters": {}, "filters-form": {}, "results": {}, "pager": {}, "tabs": {}, "timeline": {}, "stats": {}, "code": {}, "chart": {}, "curl": {}, "job": {},
 	}
 	parts, err := os.ReadFile("shell/parts.html")
@@ -92,7 +92,7 @@ func TestEveryPart(t *testing.T) {
 	for line := range strings.Lines(string(parts)) {
 		name, ok := strings.CutPrefix(line, `{{define "`)
 		name, _, _ = strings.Cut(name, `"`)
-		if _, known := cases[name]; ok && !known && !strings.HasPrefix(name, "field-") { // pieces of the field
+		if _, known := cases[name]; ok && !known && !strings.HasPrefix(name, "field-") { // parts of the field
 			t.Errorf("the part %s is not tried", name)
 		}
 	}
@@ -175,7 +175,7 @@ func TestFormRefuse(t *testing.T) {
 	}
 }
 
-// All pages of a package are in one set of templates, so that a name is given once.
+// All pages of a package are in one set of templates, so names must be unique.
 func TestNamesOfTemplatesAreGivenOnce(t *testing.T) {
 	for name, files := range map[string]fstest.MapFS{
 		"two pages": {"a.html": {Data: []byte(`{{define "x"}}1{{end}}`)}, "b.html": {Data: []byte(`{{define "x"}}2{{end}}`)}},

@@ -8,11 +8,11 @@ import (
 	"rsc.io/qr"
 )
 
-// quiet is the width of the white border around a QR code, in modules, as readers need it.
+// quiet is the width of the white border that readers need around a QR code, in modules.
 const quiet = 4
 
-// QR draws a text as a QR code: an SVG image that is black on white in every color
-// scheme. label is what it is, for people who do not see it.
+// QR draws a text as a QR code: an SVG image, black on white in every color scheme. label describes
+// it for people who cannot see it.
 func QR(text, label string) (template.HTML, error) {
 	code, err := qr.Encode(text, qr.M)
 	if err != nil {
@@ -32,7 +32,9 @@ func QR(text, label string) (template.HTML, error) {
 	}
 	size := code.Size + 2*quiet
 	//nolint:gosec // the label is escaped, and the rest is numbers
-	return template.HTML(fmt.Sprintf(`<svg class="qr" viewBox="0 0 %d %d" role="img" aria-label="%s" shape-rendering="crispEdges">`+
-		`<rect width="%d" height="%d" fill="#fff"/><path d="%s" fill="#000"/></svg>`,
-		size, size, template.HTMLEscapeString(label), size, size, path.String())), nil
+	return template.HTML(
+		fmt.Sprintf(`<svg class="qr" viewBox="0 0 %d %d" role="img" aria-label="%s" shape-rendering="crispEdges">`+
+			`<rect width="%d" height="%d" fill="#fff"/><path d="%s" fill="#000"/></svg>`,
+			size, size, template.HTMLEscapeString(label), size, size, path.String()),
+	), nil
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// HTML is the table in its box, for the part "table".
+// HTML returns the table in its box, for the part "table".
 func (t Table) HTML() template.HTML {
 	m := getMarkup()
 	defer m.release()
@@ -13,8 +13,8 @@ func (t Table) HTML() template.HTML {
 	return m.html()
 }
 
-// write writes the table. Browsers drop the roles of one that is shown as cards or lines,
-// so they are written down there.
+// write writes the table. If it is shown as cards or lines, browsers drop its roles, so they are
+// written explicitly.
 func (t *Table) write(m *markup) {
 	role := func(name string) string {
 		if !t.Reshaped() {
@@ -45,9 +45,10 @@ func (t *Table) write(m *markup) {
 	m.raw("\n    </tbody>\n  </table>\n</div>")
 }
 
-// writeRows writes what stands in the table's tbody.
+// writeRows writes the contents of the tbody.
 func (t *Table) writeRows(m *markup, role func(string) string) {
-	row, begins := "\n      <tr"+role("row"), t.cellsBegin(role)
+	row := "\n      <tr" + role("row")
+	begins := t.cellsBegin(role)
 	for i := range t.Rows {
 		m.raw(row)
 		t.Rows[i].write(m, begins)
@@ -61,7 +62,7 @@ func (t *Table) writeRows(m *markup, role func(string) string) {
 	}
 }
 
-// write writes a row behind the name of its element. begins is how cells begin.
+// write writes the rest of a row after the name of its element. begins are the starts of its cells.
 func (r *Row) write(m *markup, begins []string) {
 	if r.ID != "" {
 		m.attribute("id", r.ID)
@@ -80,7 +81,7 @@ func (r *Row) write(m *markup, begins []string) {
 	m.raw("\n      </tr>")
 }
 
-// cellsBegin is how the cells of each column begin, and, last, those beyond the columns.
+// cellsBegin returns the start of the cells of each column, and last, of cells beyond the columns.
 func (t *Table) cellsBegin(role func(string) string) []string {
 	list := []string{"\n        <th scope=\"row\"" + role("rowheader") + ">"}
 	for _, c := range t.Columns[min(1, len(t.Columns)):] {
@@ -90,7 +91,7 @@ func (t *Table) cellsBegin(role func(string) string) []string {
 			m.attribute("class", class)
 		}
 		if t.Cards && (c.Number || c.Named) {
-			m.attribute("data-label", c.Label) // on a card nothing else says what it is
+			m.attribute("data-label", c.Label) // the only label on a card
 		}
 		m.raw(">")
 		list = append(list, string(m.b))
@@ -98,7 +99,7 @@ func (t *Table) cellsBegin(role func(string) string) []string {
 	return append(list, "\n        <td"+role("cell")+">")
 }
 
-// write writes a cell. id is that of its row, if it is the first.
+// write writes a cell. id is the id of its row, for the first cell.
 func (c *Cell) write(m *markup, id string) {
 	if c.Acts != nil && c.Acts.Tick != nil {
 		t := c.Acts.Tick
@@ -150,7 +151,7 @@ func (c *Cell) write(m *markup, id string) {
 	}
 }
 
-// rowForm is the form of an act on a record. There are few of them on a page.
+// rowForm is the form of an action on a record. A page has few of them.
 var rowForm = template.Must(template.New("form").Parse(`<form method="post" action="{{.Action}}">{{range .Hidden}}<input type="hidden" name="{{.Name}}" value="{{.Value}}">{{end}}` +
 	`<button class="button secondary small" type="submit">{{.Label}}<span class="sr"> {{.Of}}</span></button></form>`))
 
@@ -178,7 +179,7 @@ func (a *RowActs) write(m *markup) {
 	m.raw("</span>")
 }
 
-// Body is what stands in the timeline's list.
+// Body returns the items of the timeline's list.
 func (t Timeline) Body() template.HTML {
 	var m markup
 	for _, e := range t.Entries {

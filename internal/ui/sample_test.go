@@ -24,7 +24,7 @@ func sample(t *testing.T) *ui.Pages {
 	return p
 }
 
-// product is what the sample's own part shows.
+// product is the data of the sample's own part.
 type product struct {
 	Name, Text, Currency string
 	Cents                int64
@@ -56,7 +56,7 @@ func all() any {
 	}
 }
 
-// signUp is a form in which two fields are wrong.
+// signUp returns a form with errors in two fields.
 func signUp() ui.Form {
 	return ui.Form{Fields: []ui.Field{
 		{Name: "name", Label: "Name", Value: `Ada "the first" <Lovelace>`, Autocomplete: "name"},
@@ -71,7 +71,7 @@ func signUp() ui.Form {
 	}}
 }
 
-// full is a view with everything around the page.
+// full returns a view with everything around the page.
 func full(data any) ui.View {
 	return ui.View{
 		Title: "Sample", Person: "ada.lovelace.of.the.analytical.engine@example.com",
@@ -80,7 +80,7 @@ func full(data any) ui.View {
 	}
 }
 
-// site serves the sample pages as a package of pages would.
+// site serves the sample pages like a package of pages.
 func site(t *testing.T) http.Handler {
 	t.Helper()
 	pages := sample(t)
@@ -109,12 +109,12 @@ func site(t *testing.T) http.Handler {
 	return pages.SameOrigin(mux)
 }
 
-// folded are filters that are folded on a narrow screen; the first has that mistake.
+// folded returns filters that are folded on a narrow screen; the first has the given error.
 func folded(mistake string) ui.Filters {
 	return ui.Filters{Label: "Filter calls", URL: "/calls", Fold: true, Fields: []ui.Field{{Name: "code", Label: "Code", Value: "404", Error: mistake}, {Name: "id", Label: "Id"}}}
 }
 
-// get asks a handler for one path.
+// get requests one path from a handler.
 func get(t *testing.T, h http.Handler, path string, headers ...string) *http.Response {
 	t.Helper()
 	return ask(t, h, http.MethodGet, path, headers...)

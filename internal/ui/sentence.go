@@ -7,33 +7,34 @@ import (
 	"time"
 )
 
-// The layouts of times inside sentences. Sentences are written with times in UTC, so that
-// they are right wherever they are read; the pages show these in the zone of the person.
+// Layouts of times inside sentences. Sentences use UTC, so they are right everywhere; pages show
+// these times in the person's zone.
 const (
 	sentenceMinute = "2 Jan 2006, 15:04 UTC"
 	sentenceSecond = "2 Jan 2006, 15:04:05 UTC"
 )
 
-// nearTime is how far from now a time is whose day need not be said.
+// nearTime is the distance from now within which a time is shown without its day.
 const nearTime = 20 * time.Hour
 
-// InSentence writes a time to the minute into a sentence, and ExactInSentence to the
-// second.
+// InSentence formats a time to the minute for a sentence.
 func InSentence(t time.Time) string { return t.UTC().Format(sentenceMinute) }
 
-// ExactInSentence is InSentence to the second.
+// ExactInSentence formats a time to the second for a sentence.
 func ExactInSentence(t time.Time) string { return t.UTC().Format(sentenceSecond) }
 
-var sentenceTimes = regexp.MustCompile(`\b\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4}, \d\d:\d\d(?::\d\d)? UTC\b`)
+var sentenceTimes = regexp.MustCompile(
+	`\b\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4}, \d\d:\d\d(?::\d\d)? UTC\b`,
+)
 
-// sentence writes a text with the times in it, for pages.
+// sentence returns a text for pages, with its times as elements.
 func sentence(text string) template.HTML {
 	var m markup
 	m.sentence(text)
 	return m.html()
 }
 
-// sentence writes a text, and the times in it like those that stand alone.
+// sentence writes a text, with its times as elements.
 func (m *markup) sentence(text string) {
 	if !strings.Contains(text, " UTC") {
 		m.text(text)
@@ -52,7 +53,7 @@ func (m *markup) sentence(text string) {
 	m.text(text[from:])
 }
 
-// sentenceTag is the element of a time of a sentence, "" if there is no such time.
+// sentenceTag returns the element of a time in a sentence, "" if text is no such time.
 func sentenceTag(text string) template.HTML {
 	if t, err := time.Parse(sentenceSecond, text); err == nil {
 		return timeTag(t, "second")

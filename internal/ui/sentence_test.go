@@ -9,8 +9,8 @@ import (
 	"claviger/internal/ui"
 )
 
-// TestTimesInSentences: a time in a sentence is one like those that stand alone, with UTC
-// at hand; what is near is said without its day. Everything else is text.
+// TestTimesInSentences: a time in a sentence looks like others, with UTC in its title. Near times
+// have no day. Everything else is text.
 func TestTimesInSentences(t *testing.T) {
 	far, near := time.Date(2020, 1, 2, 6, 5, 0, 0, time.UTC), time.Now().UTC().Add(-time.Hour).Truncate(time.Minute)
 	tag := func(at time.Time, as, shown string) string {

@@ -17,9 +17,10 @@ import (
 	"claviger/internal/wire"
 )
 
-// memory keeps sessions in a map, and can be away.
+// memory stores sessions in a map, and can be unavailable.
 type memory struct {
 	rows   map[string]row
+	now    func() time.Time
 	writes int
 	err    error
 }
@@ -31,7 +32,7 @@ type row struct {
 
 func (m *memory) FindCtx(_ context.Context, token string) (data []byte, found bool, err error) {
 	r, ok := m.rows[token]
-	return r.data, ok && time.Now().Before(r.until), m.err
+	return r.data, ok && m.now().Before(r.until), m.err
 }
 
 func (m *memory) CommitCtx(_ context.Context, token string, data []byte, until time.Time) error {
@@ -60,7 +61,7 @@ func (m *memory) Delete(token string) error { return m.DeleteCtx(context.Backgro
 
 var _ scs.CtxStore = (*memory)(nil)
 
-// visitor is a browser that holds one cookie.
+// visitor is a browser with one cookie.
 type visitor struct {
 	t        *testing.T
 	store    *memory
@@ -69,11 +70,11 @@ type visitor struct {
 }
 
 func newVisitor(t *testing.T, secure bool) *visitor {
-	m := &memory{rows: make(map[string]row)}
+	m := &memory{rows: make(map[string]row), now: time.Now}
 	return &visitor{t: t, store: m, sessions: ui.NewSessions(m, secure)}
 }
 
-// visit sends a request that do serves, and keeps the cookie of the answer.
+// visit sends a request that do serves, and stores the cookie of the answer.
 func (v *visitor) visit(do func(ctx context.Context, w http.ResponseWriter)) *httptest.ResponseRecorder {
 	v.t.Helper()
 	ctx, _ := wire.Begin(v.t.Context(), "req_7", "")
@@ -84,7 +85,8 @@ func (v *visitor) visit(do func(ctx context.Context, w http.ResponseWriter)) *ht
 	w := httptest.NewRecorder()
 	v.sessions.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { do(r.Context(), w) })).ServeHTTP(w, r)
 	for _, c := range w.Result().Cookies() {
-		if v.cookie = c; c.MaxAge < 0 {
+		v.cookie = c
+		if c.MaxAge < 0 {
 			v.cookie = nil
 		}
 	}
@@ -100,7 +102,7 @@ func (v *visitor) signIn(id int64) {
 	})
 }
 
-// who is the id of who is signed in, 0 for nobody.
+// who returns the id of the signed-in user, 0 for none.
 func (v *visitor) who() (id int64) {
 	v.t.Helper()
 	v.visit(func(ctx context.Context, _ http.ResponseWriter) {
@@ -157,7 +159,7 @@ func TestSignInRenewsTheToken(t *testing.T) {
 	}
 	v.visit(func(ctx context.Context, _ http.ResponseWriter) {
 		got, ok := v.sessions.SignedIn(ctx)
-		if diff := cmp.Diff(ui.Signed{UserID: 7, Epoch: 3, At: sold}, got); diff != "" || !ok {
+		if diff := cmp.Diff(ui.Signed{UserID: 7, Epoch: 3, At: sold, Used: got.Used}, got); diff != "" || !ok {
 			t.Errorf("who (-want +got):\n%s", diff)
 		}
 		if got := v.sessions.Get(ctx, "browser"); got != "secret" {
@@ -170,8 +172,8 @@ func TestSignInRenewsTheToken(t *testing.T) {
 	}
 }
 
-// TestOldSessions: who signed in before sessions were stored as JSON is still signed in,
-// and their session is written as JSON when something in it changes.
+// TestOldSessions: users who signed in before sessions were stored as JSON are still signed in.
+// Their session is written as JSON when something in it changes.
 func TestOldSessions(t *testing.T) {
 	v := newVisitor(t, false)
 	v.signIn(7)
@@ -187,7 +189,7 @@ func TestOldSessions(t *testing.T) {
 	v.visit(func(ctx context.Context, _ http.ResponseWriter) { v.sessions.Put(ctx, "browser", "secret") })
 	v.visit(func(ctx context.Context, _ http.ResponseWriter) {
 		got, _ := v.sessions.SignedIn(ctx)
-		if diff := cmp.Diff(ui.Signed{UserID: 8, Epoch: 3, At: sold, Factor: true}, got); diff != "" || v.sessions.Get(ctx, "browser") != "secret" {
+		if diff := cmp.Diff(ui.Signed{UserID: 8, Epoch: 3, At: sold, Factor: true, Used: got.Used}, got); diff != "" || v.sessions.Get(ctx, "browser") != "secret" {
 			t.Errorf("who (-want +got):\n%s", diff)
 		}
 	})
@@ -210,13 +212,14 @@ func TestSignOut(t *testing.T) {
 	if v.cookie != nil || len(v.store.rows) != 0 {
 		t.Errorf("after signing out: cookie %v, %d rows", v.cookie, len(v.store.rows))
 	}
-	if v.cookie = &old; v.who() != 0 {
+	v.cookie = &old
+	if v.who() != 0 {
 		t.Error("the cookie still signs in")
 	}
 }
 
-// TestSessionsEnd: after a week without a visit, and after thirty days in any case.
-// Reading does not write, but for once an hour.
+// TestSessionsEnd: after a week without use, and after thirty days in any case. Use is stored only
+// once per touch.
 func TestSessionsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVisitor(t, false)
@@ -248,8 +251,8 @@ func TestSessionsEnd(t *testing.T) {
 	})
 }
 
-// TestStoreUnavailable: nobody is signed out because the database is away, and no answer
-// goes out that claims what was not stored.
+// TestStoreUnavailable: no one is signed out because the database is unavailable, and no answer
+// claims something that was not stored.
 func TestStoreUnavailable(t *testing.T) {
 	v := newVisitor(t, false)
 	v.signIn(7)

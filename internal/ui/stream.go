@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"claviger/internal/fault"
@@ -16,56 +15,52 @@ import (
 
 // Message is one server-sent event.
 type Message struct {
-	ID    string // what the page knows with it: sent back as Last-Event-ID by a page that comes back; "" for none
-	Event string // triggers the event of that name at the stream's element; "": Data is swapped into the page
+	ID    string // position of the page, which sends it as Last-Event-ID when it reconnects; "": none
+	Event string // triggers this event at the stream's element; "": Data is swapped into the page
 	Data  string // HTML for the page; parts with hx-swap-oob go to other elements
 }
 
-// The events that every stream may send.
+// Events that every stream may send.
 const (
-	eventClose  = "close"  // there is nothing more to come: the page does not come back
-	eventReload = "reload" // the page missed too much: app.js offers to load it again
+	eventClose  = "close"  // the end: the page does not reconnect
+	eventReload = "reload" // the page missed too much: app.js offers a reload
 )
 
-// Reload is the message to a page that missed more than it can catch up with.
+// Reload returns the message for a page that missed too much to catch up.
 func Reload() Message { return Message{Event: eventReload} }
 
-// ErrOtherAccess is the error of a Check that finds that the person may still see the
-// page, but may do more or less there than when the stream began. The page is told to be
-// loaded again, and its stream comes back by itself.
+// ErrOtherAccess is returned by Check if the person may still see the page, but with other rights
+// than before. The page offers a reload and reconnects its stream.
 var ErrOtherAccess = errors.New("the person has other access than when the stream began")
 
-// Stream is what one page is sent.
+// Stream describes the messages to one page.
 type Stream struct {
-	Person  int64                                        // whose page it is: bounds how many are open
-	Check   func(ctx context.Context) error              // whether the person may still see it; an error ends the stream
-	Changed <-chan struct{}                              // receives when Read may have something
-	Read    func(ctx context.Context) ([]Message, error) // what is new since the last call; called once at the start, too
-	Recheck <-chan struct{}                              // receives when Check may have another answer; nil: never
+	Person  int64                                        // owner of the page; limits the number of open streams
+	Check   func(ctx context.Context) error              // error: the person may no longer see the page; ends it
+	Changed <-chan struct{}                              // receives when Read may have messages
+	Read    func(ctx context.Context) ([]Message, error) // messages since the last call; also called at the start
+	Recheck <-chan struct{}                              // receives when Check may have another result; nil: never
 }
 
-// Streams are the open streams of a node. The zero value is ready for use.
+// Streams has the open streams of a node. The zero value is ready for use.
 type Streams struct {
-	PerPerson int           // how many a person may have open; 0 is 16
-	Comment   time.Duration // between two signs of life; 0 is 15 s
-	Recheck   time.Duration // between two checks without a message; 0 is 30 s
-	Write     time.Duration // for one write; 0 is 10 s
+	PerPerson int           // maximum of open streams; 0 is 16
+	Comment   time.Duration // interval of keep-alive comments; 0 is 15 s
+	Recheck   time.Duration // interval of checks without a message; 0 is 30 s
+	Write     time.Duration // timeout of one write; 0 is 10 s
 
-	mu    sync.Mutex
-	open  map[int64]int
-	ended chan struct{} // closed by Close
+	open wire.Running[int64] // by person
 }
 
-// Serve sends a stream until its page leaves, the person may no longer see it, or Close
-// is called. Before each message it checks again that the person may see it. It never
-// redirects; whoever is refused later gets the event "close", so that the page does not
-// come back.
+// Serve sends a stream until the page is closed, the person may no longer see it, or Close is
+// called. It checks access again before each message. It never redirects. A person rejected later
+// gets the event "close", so that the page does not reconnect.
 func (s *Streams) Serve(w http.ResponseWriter, r *http.Request, st Stream) error {
-	ended, err := s.enter(st.Person)
-	if err != nil {
-		return err
+	ended, ok := s.open.Enter(st.Person, cmp.Or(s.PerPerson, 16))
+	if !ok {
+		return tooManyStreams()
 	}
-	defer s.leave(st.Person)
+	defer s.open.Leave(st.Person)
 	wire.RequestLogOf(r.Context()).Stream = true
 	ctx, cancel := context.WithCancel(wire.Unbounded(r.Context()))
 	defer cancel()
@@ -76,9 +71,10 @@ func (s *Streams) Serve(w http.ResponseWriter, r *http.Request, st Stream) error
 	return streamEnd(r, s.run(ctx, out, st, ended))
 }
 
-// run sends messages, comments and checks until one of them says that it is over.
+// run sends messages, comments and checks until one of them ends the stream.
 func (s *Streams) run(ctx context.Context, out *streamWriter, st Stream, ended <-chan struct{}) error {
-	comment, recheck := time.NewTicker(cmp.Or(s.Comment, 15*time.Second)), time.NewTicker(cmp.Or(s.Recheck, 30*time.Second))
+	comment := time.NewTicker(cmp.Or(s.Comment, 15*time.Second))
+	recheck := time.NewTicker(cmp.Or(s.Recheck, 30*time.Second))
 	defer comment.Stop()
 	defer recheck.Stop()
 	read := true
@@ -112,7 +108,7 @@ func (s *Streams) run(ctx context.Context, out *streamWriter, st Stream, ended <
 	}
 }
 
-// send checks the access and sends what is new.
+// send checks access and sends new messages.
 func (s *Streams) send(ctx context.Context, out *streamWriter, st Stream) (over bool, err error) {
 	messages, err := st.Read(ctx)
 	if err != nil || len(messages) == 0 {
@@ -128,10 +124,10 @@ func (s *Streams) send(ctx context.Context, out *streamWriter, st Stream) (over 
 	return false, out.write(b.String())
 }
 
-// oneLine takes out of a value what would end its line.
+// oneLine removes line breaks from a value.
 var oneLine = strings.NewReplacer("\r", " ", "\n", " ", "\x00", "")
 
-// append writes the message as the format wants it. Neither ids nor events have line
+// append writes the message in the format of server-sent events. Ids and events have no line
 // breaks; data is sent line by line.
 func (m Message) append(b *strings.Builder) {
 	line := func(name, value string) {
@@ -155,48 +151,21 @@ func (m Message) append(b *strings.Builder) {
 	b.WriteString("\n")
 }
 
-// enter counts a stream of a person and returns what ends it.
-func (s *Streams) enter(person int64) (<-chan struct{}, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.init()
-	if s.open[person] >= cmp.Or(s.PerPerson, 16) {
-		f := fault.New(fault.Throttled, codeTooManyStreams, "You have too many pages open that follow what happens. Close some of them.")
-		f.After = time.Minute
-		return nil, f
-	}
-	s.open[person]++
-	return s.ended, nil
+func tooManyStreams() error {
+	f := fault.New(
+		fault.Throttled,
+		codeTooManyStreams,
+		"You have too many pages open that follow what happens. Close some of them.",
+	)
+	f.After = time.Minute
+	return f
 }
 
-func (s *Streams) leave(person int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open[person]--; s.open[person] == 0 {
-		delete(s.open, person)
-	}
-}
+// Close ends all streams, and all later ones. Their pages reconnect to another node, or to this one
+// after its restart.
+func (s *Streams) Close() { s.open.Close() }
 
-func (s *Streams) init() {
-	if s.open == nil {
-		s.open, s.ended = make(map[int64]int), make(chan struct{})
-	}
-}
-
-// Close ends all streams, now and from now on: their pages come back by themselves, to
-// another node or to this one when it runs again.
-func (s *Streams) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.init()
-	select {
-	case <-s.ended:
-	default:
-		close(s.ended)
-	}
-}
-
-// streamEnd records how a stream ended. A page that leaves is not an error.
+// streamEnd records the end of a stream. A closed page is not an error.
 func streamEnd(r *http.Request, err error) error {
 	if err != nil && errors.Is(wire.Unbounded(r.Context()).Err(), context.Canceled) {
 		wire.RequestLogOf(r.Context()).Gone = true
@@ -205,18 +174,17 @@ func streamEnd(r *http.Request, err error) error {
 	return err
 }
 
-// streamWriter writes a stream. A page that does not read is cut off.
+// streamWriter writes a stream. It cuts off a page that does not read.
 type streamWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
 }
 
-// begin sends the header. It must reach the browser at once, so proxies are told not to
-// buffer the stream.
+// begin sends the header. It must reach the browser immediately, so proxies are told not to buffer.
 func (o *streamWriter) begin() error {
-	// A stream lives longer than a request may take to be read. A writer without
-	// deadlines, as in tests, has no client that is slow.
+	// A stream outlives the read timeout of a request. A writer without deadlines, as in tests, has
+	// no slow client.
 	_ = o.control.SetReadDeadline(time.Time{})
 	h := o.w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -236,14 +204,16 @@ func (o *streamWriter) write(text string) error {
 	return nil
 }
 
-// refuse sends the closing event to a person who may no longer see the page, and the
-// reload event to one who has other access. Where it could not be checked, the stream
-// ends without either, and the page comes back.
+// refuse sends the close event to a person who may no longer see the page, and the reload event to
+// one with other rights. If the check itself failed, the stream ends without either, and the page
+// reconnects.
 func (o *streamWriter) refuse(err error) error {
 	if unsure, ok := errors.AsType[interface {
 		error
 		Unavailable() bool
-	}](err); ok && unsure.Unavailable() || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	}](err); ok && unsure.Unavailable() || errors.Is(err, context.Canceled) || errors.Is(
+		err, context.DeadlineExceeded,
+	) {
 		return err
 	}
 	var b strings.Builder

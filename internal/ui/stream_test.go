@@ -17,7 +17,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// follower is a server with one stream, whose messages the test sends.
+// follower is a server with one stream of messages from the test.
 type follower struct {
 	t        *testing.T
 	streams  *ui.Streams
@@ -112,7 +112,7 @@ func (f *follower) connect() (*http.Response, func() string) {
 
 func TestStream(t *testing.T) {
 	f := newFollower(t, &ui.Streams{})
-	f.messages <- []ui.Message{{ID: "1", Data: "<p>old</p>"}} // what the page missed
+	f.messages <- []ui.Message{{ID: "1", Data: "<p>old</p>"}} // a missed message
 	answer, next := f.connect()
 	for name, want := range map[string]string{
 		"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-store, no-transform", "X-Accel-Buffering": "no",
@@ -136,13 +136,13 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamEndsForWhoMayNotSeeIt: nothing is sent to them but the closing event.
+// TestStreamEndsForWhoMayNotSeeIt: people without access get only the close event.
 func TestStreamEndsForWhoMayNotSeeIt(t *testing.T) {
 	refusal := error(fault.New(fault.Missing, "not_found", "Not yours."))
 	away := error(unavailableError{})
 	for name, c := range map[string]struct {
 		refusal *error
-		message bool // there is one; otherwise the time to check again comes
+		message bool // send a message; otherwise wait for the next check
 		want    string
 	}{
 		"with a message": {&refusal, true, "event: close\ndata: "},
@@ -180,7 +180,7 @@ func TestStreamComments(t *testing.T) {
 	}
 }
 
-// TestStreamsEnd: all of them at once, and none begins after that.
+// TestStreamsEnd: all streams end together, and none begins after that.
 func TestStreamsEnd(t *testing.T) {
 	f := newFollower(t, &ui.Streams{})
 	_, one := f.connect()
@@ -202,13 +202,14 @@ func TestStreamsEnd(t *testing.T) {
 	}
 }
 
-// TestStreamsOfAPerson are bounded, and count those that are open only.
+// TestStreamsOfAPerson: streams per person are limited, and only open ones count.
 func TestStreamsOfAPerson(t *testing.T) {
 	f := newFollower(t, &ui.Streams{PerPerson: 2})
 	first, _ := f.connect()
 	f.connect()
 	refused, _ := f.connect()
-	if body, _ := io.ReadAll(refused.Body); refused.StatusCode != http.StatusTooManyRequests || refused.Header.Get("Retry-After") != "60" {
+	body, _ := io.ReadAll(refused.Body)
+	if refused.StatusCode != http.StatusTooManyRequests || refused.Header.Get("Retry-After") != "60" {
 		t.Errorf("the third is answered %d %s", refused.StatusCode, body)
 	}
 	<-f.ended
@@ -219,7 +220,7 @@ func TestStreamsOfAPerson(t *testing.T) {
 	}
 }
 
-// TestStreamToAPageThatDoesNotRead is cut off.
+// TestStreamToAPageThatDoesNotRead: such a stream is cut off.
 func TestStreamToAPageThatDoesNotRead(t *testing.T) {
 	f := newFollower(t, &ui.Streams{Write: 10 * time.Millisecond})
 	f.messages <- []ui.Message{{Data: strings.Repeat("x", 32<<20)}}

@@ -17,14 +17,13 @@ import (
 //go:embed shell/*.html
 var shell embed.FS
 
-// New reads the pages of a package: the files that match a pattern of fs.Glob,
-// "*.html" when none is given. A page is called like its file, without folder and ending.
+// New reads the pages of a package: the files that match a pattern of fs.Glob, by default "*.html".
+// A page has the name of its file, without folder and extension.
 func New(files fs.FS, funcs template.FuncMap, pattern ...string) (*Pages, error) {
 	return NewWith(nil, files, funcs, pattern...)
 }
 
-// NewWith is New with templates that several packages of pages have, whose names match
-// the same patterns.
+// NewWith is New with templates that several packages share. Their names match the same patterns.
 func NewWith(shared, files fs.FS, funcs template.FuncMap, pattern ...string) (*Pages, error) {
 	if len(pattern) == 0 {
 		pattern = []string{"*.html"}
@@ -64,17 +63,16 @@ func NewWith(shared, files fs.FS, funcs template.FuncMap, pattern ...string) (*P
 	return p, nil
 }
 
-// file is a file of templates.
+// file is a template file.
 type file struct {
 	from fs.FS
 	name string
 }
 
-// isParts reports whether the file has parts of pages, and is no page.
+// isParts reports whether the file has parts of pages instead of a page.
 func (f file) isParts() bool { return strings.HasPrefix(path.Base(f.name), "_") }
 
-// glob lists the files that match one of the patterns. A pattern without a file
-// is a mistake in the program.
+// glob lists the files that match one of the patterns. A pattern without a file is a bug.
 func glob(files fs.FS, patterns []string) ([]string, error) {
 	if files == nil {
 		return nil, nil
@@ -94,8 +92,8 @@ func glob(files fs.FS, patterns []string) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// add reads one file: parts of pages, or a page. All are in one set, since a copy of the
-// parts for each page took most of the program's memory; so no name may be given twice.
+// add reads one file: parts of pages, or a page. All are in one set, so names must be unique: a
+// copy of the parts for each page took most of the program's memory.
 func (p *Pages) add(base *template.Template, f file) error {
 	name := path.Base(f.name)
 	if !f.isParts() {
@@ -123,11 +121,11 @@ func (p *Pages) add(base *template.Template, f file) error {
 	return nil
 }
 
-// namedAsset is where a template has the address of an asset.
+// namedAsset matches the URL of an asset in a template.
 var namedAsset = regexp.MustCompile(`\{\{asset "([^"]*)"\}\}`)
 
-// parse reads the file as a template. Addresses of assets are put in now: they are the same
-// for every page, and html/template would check each of them whenever one is shown.
+// parse reads the file as a template. It inserts the URLs of assets now: they are the same for
+// every page, and html/template would check each of them on every render.
 func (f file) parse(t *template.Template) error {
 	text, err := fs.ReadFile(f.from, f.name)
 	if err == nil {

@@ -10,24 +10,23 @@ import (
 	"claviger/internal/wire"
 )
 
-// Throttle limits how often people try passwords and request emails. Limits per
-// account count the address that was typed, whether or not an account has it, so
-// they never reveal who has an account.
+// Throttle limits password attempts and requested emails. Limits per account count the typed
+// address, with or without an account, so they never reveal who has an account.
 //
-// Passwords and emails are counted separately: somebody who tries passwords until
-// the account is locked for a while cannot block the mailed link as well.
+// Passwords and emails are counted separately: someone who locks an account by trying passwords
+// cannot also block the emailed link.
 type Throttle struct {
-	Accounts  *wire.Limiter        // passwords tried for one account
-	Clients   *wire.NetworkLimiter // passwords tried by one client, for any account
+	Accounts  *wire.Limiter        // password attempts for one account
+	Clients   *wire.NetworkLimiter // password attempts of one client, for any account
 	Mailboxes *wire.Limiter        // emails to one address
 	Senders   *wire.NetworkLimiter // emails requested by one client
 
-	// Links counts tokens that never belonged to a mailed link, by client address.
-	// A valid link works whatever else came from that address.
+	// Links counts tokens that never belonged to an emailed link, by client address. A valid link
+	// always works.
 	Links *wire.Guard
 }
 
-// NewThrottle returns a throttle with the usual limits.
+// NewThrottle returns a throttle with the default limits.
 func NewThrottle(now func() time.Time) *Throttle {
 	limit := func(n int) *wire.Limiter { return &wire.Limiter{PerMinute: n, Now: now} }
 	return &Throttle{
@@ -36,10 +35,9 @@ func NewThrottle(now func() time.Time) *Throttle {
 	}
 }
 
-// Password counts one try of the password of the account that email names. It
-// returns how long to wait if there were too many. A known browser of the account
-// is counted under its own name: tries by others, even from the same network, do
-// not lock it out.
+// Password counts one password attempt for the account of email. It returns the time to wait if
+// there were too many. A known browser of the account has its own count: attempts by others, even
+// from the same network, do not lock it out.
 func (t *Throttle) Password(r *http.Request, email, browser string) time.Duration {
 	switch {
 	case t == nil:
@@ -50,9 +48,8 @@ func (t *Throttle) Password(r *http.Request, email, browser string) time.Duratio
 	return count(r, t.Clients, t.Accounts, mailbox(email))
 }
 
-// OwnPassword counts one try of the password of a user who is signed in. It is
-// counted separately from addresses that anybody may type, which could otherwise
-// lock the user out.
+// OwnPassword counts one password attempt of a signed-in user. It is separate from the addresses
+// that anyone may type, which could otherwise lock the user out.
 func (t *Throttle) OwnPassword(r *http.Request, userID int64) time.Duration {
 	if t == nil {
 		return 0
@@ -60,7 +57,7 @@ func (t *Throttle) OwnPassword(r *http.Request, userID int64) time.Duration {
 	return count(r, t.Clients, t.Accounts, "user "+strconv.FormatInt(userID, 10))
 }
 
-// Code counts one try of a one-time code or a recovery code of a user.
+// Code counts one attempt with a one-time code or a recovery code of a user.
 func (t *Throttle) Code(r *http.Request, userID int64) time.Duration {
 	if t == nil {
 		return 0
@@ -68,7 +65,7 @@ func (t *Throttle) Code(r *http.Request, userID int64) time.Duration {
 	return count(r, t.Clients, t.Accounts, "codes of user "+strconv.FormatInt(userID, 10))
 }
 
-// Passkey counts one try to sign in by passkey, of whoever has it.
+// Passkey counts one attempt to sign in by passkey, for any user.
 func (t *Throttle) Passkey(r *http.Request) time.Duration {
 	if t == nil {
 		return 0
@@ -79,8 +76,8 @@ func (t *Throttle) Passkey(r *http.Request) time.Duration {
 	return 0
 }
 
-// LinkGuard returns the guard of mailed links: nil, which allows everything,
-// without a throttle.
+// LinkGuard returns the guard of emailed links. Without a throttle it is nil, which allows
+// everything.
 func (t *Throttle) LinkGuard() *wire.Guard {
 	if t == nil {
 		return nil
@@ -88,8 +85,7 @@ func (t *Throttle) LinkGuard() *wire.Guard {
 	return t.Links
 }
 
-// Mail counts one requested email. It returns how long to wait if there were too
-// many.
+// Mail counts one requested email. It returns the time to wait if there were too many.
 func (t *Throttle) Mail(r *http.Request, email string) time.Duration {
 	if t == nil {
 		return 0
@@ -97,8 +93,8 @@ func (t *Throttle) Mail(r *http.Request, email string) time.Duration {
 	return count(r, t.Senders, t.Mailboxes, mailbox(email))
 }
 
-// count counts one call with both limiters. The client's limiter comes first: a
-// client that has to wait uses up nothing of the account.
+// count counts one call with both limiters. The client's limiter comes first: a client that must
+// wait uses none of the account's budget.
 func count(r *http.Request, clients *wire.NetworkLimiter, accounts *wire.Limiter, account string) time.Duration {
 	if q := clients.Take(r); !q.OK {
 		return max(q.After, time.Second)
@@ -109,10 +105,10 @@ func count(r *http.Request, clients *wire.NetworkLimiter, accounts *wire.Limiter
 	return 0
 }
 
-// mailbox is the name that an address is counted under, whatever was typed. No
-// user or browser is counted under a name that begins like this.
+// mailbox returns the key for counting an address in any spelling. Keys of users and browsers never
+// start like this.
 func mailbox(email string) string {
-	const longest = 254 // bytes of a valid address
+	const longest = 254 // bytes of the longest valid address
 	return "mail " + validate.EmailKey(email[:min(len(email), longest)])
 }
 

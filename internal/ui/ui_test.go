@@ -15,7 +15,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// shown is a page as it was sent.
+// shown returns a page as sent.
 func shown(t *testing.T, p *ui.Pages, name string, v ui.View) (*http.Response, string) {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -66,7 +66,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestFormToIsAnOrigin: what a partner saved must not add a directive of its own.
+// TestFormToIsAnOrigin: a value saved by a partner must not add a directive.
 func TestFormToIsAnOrigin(t *testing.T) {
 	p := sample(t)
 	for _, bad := range []string{"", "*", "https://a.example; script-src *", "https://a.example 'unsafe-inline'", "https://a.example/path?q", "'self'", "https://a.example,x"} {
@@ -110,7 +110,7 @@ func TestAFailingTemplateSendsNothing(t *testing.T) {
 	}
 }
 
-// gone is a connection whose reader has left.
+// gone is a connection closed by its reader.
 type gone struct{ *httptest.ResponseRecorder }
 
 func (gone) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }

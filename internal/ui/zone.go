@@ -9,29 +9,28 @@ import (
 	"strings"
 	"sync"
 	"time"
-	_ "time/tzdata" // zones are known where the system has none
+	_ "time/tzdata" // zones for systems without them
 
 	"claviger/internal/fault"
 )
 
-// People read times in the zone of their browser: app.js tells it by a cookie, so
-// without scripts times are in UTC. Who prefers UTC says so by another cookie, which
-// the switch in the footer sets.
+// People read times in the zone of their browser. app.js sends it in a cookie, so without scripts
+// times are in UTC. People who prefer UTC have another cookie, set by the switch in the footer.
 const (
 	zoneCookie  = "claviger-zone"  // the browser's zone, such as Europe/Berlin
-	timesCookie = "claviger-times" // "utc" for who prefers UTC
+	timesCookie = "claviger-times" // "utc" for people who prefer UTC
 )
 
-// TimesPath is where the switch between UTC and the browser's zone posts to.
+// TimesPath is the target of the switch between UTC and the browser's zone.
 const TimesPath = "/times"
 
-// zoneName is what a name of a zone looks like.
+// zoneName matches names of zones.
 var zoneName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+-]{0,30}(/[A-Za-z0-9_+-]{1,30}){0,2}$`)
 
-// zones are the zones that were asked for. There are about 600, so it stays small.
+// zones caches the used zones. There are about 600, so it stays small.
 var zones sync.Map
 
-// loadZone returns the zone of a name, nil if there is none.
+// loadZone returns the zone with a name, nil if there is none.
 func loadZone(name string) *time.Location {
 	if known, ok := zones.Load(name); ok {
 		return known.(*time.Location)
@@ -47,7 +46,7 @@ func loadZone(name string) *time.Location {
 	return zone
 }
 
-// browserZone returns the zone that the browser told, nil if it told none.
+// browserZone returns the zone from the browser's cookie, nil if there is none.
 func browserZone(r *http.Request) *time.Location {
 	c, err := r.Cookie(zoneCookie)
 	if err != nil {
@@ -61,8 +60,7 @@ func prefersUTC(r *http.Request) bool {
 	return err == nil && c.Value == "utc"
 }
 
-// Zone returns the zone in which the person who makes the request reads times. Charts
-// and filters use it too.
+// Zone returns the zone in which the requesting person reads times. Charts and filters use it too.
 func Zone(r *http.Request) *time.Location {
 	if zone := browserZone(r); zone != nil && !prefersUTC(r) {
 		return zone
@@ -70,7 +68,7 @@ func Zone(r *http.Request) *time.Location {
 	return time.UTC
 }
 
-// SetTimes stores which zone a person prefers: "utc", or that of the browser.
+// SetTimes stores the preferred zone of a person: "utc", or that of the browser.
 func (p *Pages) SetTimes(w http.ResponseWriter, zone string) {
 	c := &http.Cookie{
 		Name: timesCookie, Value: "local", Path: "/", MaxAge: 365 * 24 * 60 * 60,
@@ -82,10 +80,10 @@ func (p *Pages) SetTimes(w http.ResponseWriter, zone string) {
 	http.SetCookie(w, c)
 }
 
-// Times is what the footer says about times, and the switch.
+// Times is the text about times in the footer, and the switch.
 type Times struct {
-	Zone   string // in which times are shown
-	Switch string // what the switch sends; "" without a switch
+	Zone   string // zone of shown times
+	Switch string // value that the switch sends; "" without a switch
 	Label  string // of the switch
 }
 
@@ -96,13 +94,13 @@ func timesOf(r *http.Request) Times {
 	case prefersUTC(r):
 		t.Switch, t.Label = "local", "Show times in "+own.String()
 	default:
-		t.Switch, t.Label = "utc", "Show times in UTC"
+		t.Switch = "utc"
+		t.Label = "Show times in UTC"
 	}
 	return t
 }
 
-// The layouts of times, by the value of data-as. In a zone other than UTC, "UTC" is
-// replaced by its name.
+// Layouts of times, by the value of data-as. In another zone, "UTC" is replaced by its name.
 var layouts = map[string]string{
 	"minute": "2 Jan 2006, 15:04 UTC",
 	"second": "2 Jan 2006, 15:04:05 UTC",
@@ -110,9 +108,9 @@ var layouts = map[string]string{
 	"day":    "2 January 2006",
 }
 
-// moment writes a time to the minute, exact to the second, and day its date. All are
-// empty for no time at all. Templates write UTC; inZone turns it into the zone of the
-// person when the page is sent.
+// moment formats a time to the minute, exact to the second, and day as a date. All are empty for
+// the zero time. Templates write UTC; inZone converts it to the person's zone when the page is
+// sent.
 func moment(t time.Time) template.HTML { return timeTag(t, "minute") }
 
 func exact(t time.Time) template.HTML { return timeTag(t, "second") }
@@ -120,7 +118,7 @@ func exact(t time.Time) template.HTML { return timeTag(t, "second") }
 func day(t time.Time) template.HTML { return timeTag(t, "day") }
 
 func timeTag(t time.Time, as string) template.HTML {
-	return template.HTML(appendTime(make([]byte, 0, 128), t, as)) //nolint:gosec // times have nothing to escape
+	return template.HTML(appendTime(make([]byte, 0, 128), t, as)) //nolint:gosec // times need no escaping
 }
 
 func appendTime(b []byte, t time.Time, as string) []byte {
@@ -130,14 +128,15 @@ func appendTime(b []byte, t time.Time, as string) []byte {
 	t = t.UTC()
 	from := len(b) + len(timeBegins)
 	b = t.AppendFormat(append(b, timeBegins...), time.RFC3339)
-	day, clock := b[from:from+len(time.DateOnly)], b[len(b)-len("15:04:05Z"):len(b)-1]
+	day := b[from : from+len(time.DateOnly)]
+	clock := b[len(b)-len("15:04:05Z") : len(b)-1]
 	b = append(append(append(append(b, timeAs...), as...), timeTitle...), day...)
 	b = append(append(append(append(b, ' '), clock...), " UTC"...), timeText...)
 	return append(appendShown(b, t, as, clock), timeEnds...)
 }
 
-// appendShown writes a time in UTC by one of the layouts. Those of rows are written by
-// hand: a list has two or three of them in each row. clock is the time of day.
+// appendShown writes a time in UTC by one of the layouts. The layouts of rows are written by hand,
+// because each row of a list has two or three times. clock is the time of day.
 func appendShown(b []byte, t time.Time, as string, clock []byte) []byte {
 	switch as {
 	case "minute":
@@ -153,8 +152,8 @@ func appendShown(b []byte, t time.Time, as string, clock []byte) []byte {
 	return append(append(b, clock...), " UTC"...)
 }
 
-// What appendTime writes between its values. Nothing else that is shown can look like it:
-// what templates insert has its "<" escaped.
+// Text that appendTime writes between its values. No other output can look like it: templates
+// escape "<" in values.
 const (
 	timeBegins = `<time datetime="`
 	timeAs     = `" data-as="`
@@ -163,7 +162,7 @@ const (
 	timeEnds   = `</time>`
 )
 
-// inZone writes the times of a page in a zone.
+// inZone converts the times of a page to a zone.
 func inZone(page []byte, zone *time.Location) []byte {
 	if zone == time.UTC {
 		return page
@@ -183,39 +182,43 @@ func inZone(page []byte, zone *time.Location) []byte {
 		_, rest, found = bytes.Cut(rest, []byte(timeEnds))
 		t, err := time.Parse(time.RFC3339, string(at))
 		if layout := layouts[string(as)]; found && err == nil && layout != "" {
-			out = append(append(append(append(append(append(out, at...), timeAs...), as...), timeTitle...), title...), timeText...)
+			out = append(
+				append(append(append(append(append(out, at...), timeAs...), as...), timeTitle...), title...),
+				timeText...)
 			out = append(t.In(zone).AppendFormat(out, strings.ReplaceAll(layout, "UTC", "MST")), timeEnds...)
 			page = rest
 		}
 	}
 }
 
-// FormatTime writes a time by a layout in which UTC stands for the name of its zone,
-// for labels of charts.
+// FormatTime formats a time by a layout, for labels of charts. UTC in the layout becomes the zone's
+// name.
 func FormatTime(t time.Time, layout string) string {
 	return t.Format(strings.ReplaceAll(layout, "UTC", "MST"))
 }
 
-// inputTime is the form of an input of type datetime-local.
+// inputTime is the layout of an input of type datetime-local.
 const inputTime = "2006-01-02T15:04"
 
-// SetTime makes a time the value of an input of type datetime-local; the zero time is
-// none. What says which filters are set names the zone.
+// SetTime sets a time as the value of an input of type datetime-local; the zero time clears it. The
+// summary of active filters names the zone.
 func (f *Field) SetTime(r *http.Request, t time.Time) {
-	f.Value, f.Said = "", ""
+	f.Value = ""
+	f.Said = ""
 	if !t.IsZero() {
 		t = t.In(Zone(r))
 		f.Value, f.Said = t.Format(inputTime), FormatTime(t, layouts["minute"])
 	}
 }
 
-// InUTC is the address of a request with the times of its filters in UTC, "" if they are.
-// A form sends them in the zone of the person; somebody else may read the address.
+// InUTC returns the URL of a request with the times of its filters in UTC, "" if they already are.
+// A form sends them in the person's zone, but others may open the URL.
 func InUTC(r *http.Request) string {
 	if !strings.Contains(r.URL.RawQuery, "from=") && !strings.Contains(r.URL.RawQuery, "to=") {
 		return ""
 	}
-	q, changed := r.URL.Query(), false
+	q := r.URL.Query()
+	changed := false
 	for _, name := range []string{"from", "to"} {
 		at, err := QueryTime(r, name)
 		if err != nil || at.IsZero() || strings.HasSuffix(q.Get(name), "Z") {
@@ -230,9 +233,8 @@ func InUTC(r *http.Request) string {
 	return r.URL.EscapedPath() + "?" + q.Encode()
 }
 
-// QueryTime reads a time from the query: what an input of type datetime-local sends is
-// in the zone of the person; what has a zone, as in a link, is in that. The zero time
-// is none.
+// QueryTime reads a time from the query. An input of type datetime-local sends it in the person's
+// zone; a time with a zone, as in a link, keeps it. An empty value is the zero time.
 func QueryTime(r *http.Request, name string) (time.Time, error) {
 	text := strings.TrimSpace(r.URL.Query().Get(name))
 	if text == "" {

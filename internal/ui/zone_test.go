@@ -11,7 +11,7 @@ import (
 	"claviger/internal/ui"
 )
 
-// asked is a request with cookies, given as name=value.
+// asked returns a request with cookies, given as name=value.
 func asked(t *testing.T, method, target string, cookies ...string) *http.Request {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, target, http.NoBody)
@@ -21,7 +21,7 @@ func asked(t *testing.T, method, target string, cookies ...string) *http.Request
 	return r
 }
 
-// TestZone: the browser's zone, unless the person prefers UTC or nobody knows it.
+// TestZone: the browser's zone, unless it is unknown or the person prefers UTC.
 func TestZone(t *testing.T) {
 	for cookies, want := range map[string]string{
 		"":                              "UTC",
@@ -41,7 +41,7 @@ func TestZone(t *testing.T) {
 	}
 }
 
-// zoned shows a page with times to somebody with these cookies.
+// zoned shows a page with times to a person with these cookies.
 func zoned(t *testing.T, method string, cookies ...string) string {
 	t.Helper()
 	p, err := ui.New(fstest.MapFS{"p.html": {Data: []byte(`<h1>T</h1>{{time .Data}}|{{exact .Data}}|{{day .Data}}`)}}, nil)
@@ -59,7 +59,7 @@ func zoned(t *testing.T, method string, cookies ...string) string {
 	return w.Body.String()
 }
 
-// TestNoticesInZone: times in what was done, and in what could not be, are those of the zone.
+// TestNoticesInZone: times in notices and problems are in the zone.
 func TestNoticesInZone(t *testing.T) {
 	p, err := ui.New(fstest.MapFS{"p.html": {Data: []byte(`<h1>T</h1>{{define "part"}}<p>Part</p>{{end}}`)}}, nil)
 	if err != nil {
@@ -84,8 +84,8 @@ func TestNoticesInZone(t *testing.T) {
 	}
 }
 
-// TestTimesInZone: times and dates are those of the zone, which is named; UTC is at
-// hand, and without a zone everything is in UTC.
+// TestTimesInZone: times and dates are in the zone, which is named, with UTC in the title. Without
+// a zone everything is in UTC.
 func TestTimesInZone(t *testing.T) {
 	wants(t, zoned(t, "GET", "claviger-zone=Europe/Berlin"),
 		`<time datetime="2026-11-15T23:05:07Z" data-as="minute" title="2026-11-15 23:05:07 UTC">16 Nov 2026, 00:05 CET</time>`,
@@ -98,7 +98,7 @@ func TestTimesInZone(t *testing.T) {
 	if strings.Contains(plain, "Show times in") {
 		t.Error("there is a switch with nothing to switch to")
 	}
-	// The answer to a form cannot be asked for again.
+	// The answer to a form cannot be requested again.
 	if posted := zoned(t, "POST", "claviger-zone=Europe/Berlin"); strings.Contains(posted, "data-zone") || strings.Contains(posted, "Show times in") {
 		t.Error("the answer to a form has a switch")
 	}
@@ -115,7 +115,7 @@ func TestSetTimes(t *testing.T) {
 	}
 }
 
-// TestQueryTime: what was typed is in the person's zone, a link says its own.
+// TestQueryTime: a typed time is in the person's zone, a link has its own.
 func TestQueryTime(t *testing.T) {
 	want := time.Date(2026, 11, 16, 13, 0, 0, 0, time.UTC)
 	for query, ok := range map[string]bool{
@@ -144,7 +144,7 @@ func TestQueryTime(t *testing.T) {
 	}
 }
 
-// TestInUTC: an address means the same to everybody who opens it.
+// TestInUTC: a URL means the same to everyone who opens it.
 func TestInUTC(t *testing.T) {
 	for from, want := range map[string]string{
 		"/a%2Fb?from=2026-11-16T14:00&state=x":      "/a%2Fb?from=2026-11-16T13%3A00%3A00Z&state=x",

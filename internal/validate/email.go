@@ -8,12 +8,12 @@ import (
 	"claviger/internal/fault"
 )
 
-// maxEmail is the length in bytes that the longest address in use may have.
+// maxEmail is the maximum length of an address in bytes.
 const maxEmail = 254
 
-// Email checks an email address and returns it without the white space around
-// it, letters as they were written. Whether somebody reads mail there, only a
-// mail can tell; the rule refuses what no mail could reach.
+// Email checks an email address and returns it without surrounding white space, with its letter
+// case. The rule rejects addresses that no email could reach; only an email can tell whether
+// someone reads it.
 func Email(name, value string) (string, error) {
 	if !utf8.ValidString(value) {
 		return "", fault.Field(name, "is not valid UTF-8; send the address in UTF-8.")
@@ -26,7 +26,10 @@ func Email(name, value string) (string, error) {
 	case len(value) > maxEmail:
 		return "", fault.Field(name, "has %d bytes; an email address has at most %d.", len(value), maxEmail)
 	case strings.ContainsFunc(value, notInEmail):
-		return "", fault.Field(name, "must not have spaces, control characters or any of ( ) < > [ ] , ; : \\ \" in it.")
+		return "", fault.Field(
+			name,
+			"must not have spaces, control characters or any of ( ) < > [ ] , ; : \\ \" in it.",
+		)
 	case !found || local == "" || strings.Contains(domain, "@"):
 		return "", fault.Field(name, "must be an email address with one @, such as ann@example.com.")
 	case !isDomain(domain):
@@ -35,9 +38,9 @@ func Email(name, value string) (string, error) {
 	return value, nil
 }
 
-// EmailKey is the form in which addresses are compared: without the letter case
-// of A to Z. Other letters keep theirs: Unicode folds some of them, such as the
-// Kelvin sign, into a plain letter, and the two addresses may be two people's.
+// EmailKey returns the form in which addresses are compared: A to Z in lower case. Other letters
+// stay: Unicode folds some of them, such as the Kelvin sign, into a plain letter, and the two
+// addresses may belong to two people.
 func EmailKey(email string) string {
 	return strings.Map(func(r rune) rune {
 		if 'A' <= r && r <= 'Z' {
@@ -47,14 +50,14 @@ func EmailKey(email string) string {
 	}, email)
 }
 
-// notInEmail reports what an address without quoting cannot have. Characters
-// that cannot be seen are refused too: they make two addresses look like one.
+// notInEmail reports whether an unquoted address cannot contain r. Invisible characters are
+// rejected too: they make two addresses look like one.
 func notInEmail(r rune) bool {
 	return !unicode.IsGraphic(r) || unicode.IsSpace(r) || strings.ContainsRune(`()<>[],;:\"`, r)
 }
 
-// isDomain reports whether s is made of labels as host names have them. Letters
-// beyond ASCII pass: there are such domains, and mail servers that take them.
+// isDomain reports whether s consists of host name labels. Letters beyond ASCII pass: such domains
+// exist, and some mail servers accept them.
 func isDomain(s string) bool {
 	for label := range strings.SplitSeq(s, ".") {
 		if label == "" || len(label) > 63 || strings.HasPrefix(label, "-") || strings.HasSuffix(label, "-") {

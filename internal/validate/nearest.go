@@ -5,38 +5,43 @@ import (
 	"unicode/utf8"
 )
 
-// Nearest returns the name of known that is most like name, "" when none is like
-// it: one of them contains the other, or at most a third of it differs.
+// Nearest returns the known name most similar to name, "" if none is similar. Similar means that
+// one contains the other, or that at most a third differs.
 func Nearest(name string, known []string) string {
-	asked, best, bestAt := plainName(name), "", 0
+	asked := plainName(name)
+	best := ""
+	bestAt := 0
 	if n := utf8.RuneCountInString(asked); n < 2 || n > 64 {
 		return ""
 	}
 	for _, candidate := range known {
 		have := plainName(candidate)
-		longer, shorter := max(len(asked), len(have)), min(len(asked), len(have))
+		longer := max(len(asked), len(have))
+		shorter := min(len(asked), len(have))
 		at := editDistance(asked, have)
 		contains := shorter > 2 && (strings.Contains(asked, have) || strings.Contains(have, asked))
 		if !contains && at > max(longer/3, 1) {
 			continue
 		}
 		if best == "" || at < bestAt {
-			best, bestAt = candidate, at
+			best = candidate
+			bestAt = at
 		}
 	}
 	return best
 }
 
-// plainName is a name without what naming styles differ in: webhookUrl,
-// Webhook-URL and webhook_url are the same.
+// plainName removes differences of naming styles: webhookUrl, Webhook-URL and webhook_url are the
+// same.
 func plainName(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(name))
 }
 
-// editDistance is how many letters must be added, left out, replaced or swapped
-// with the next one to make b of a.
+// editDistance returns the number of letters to add, remove, replace or swap with the next one to
+// turn a into b.
 func editDistance(a, b string) int {
-	from, to := []rune(a), []rune(b)
+	from := []rune(a)
+	to := []rune(b)
 	rows := make([][]int, len(from)+1)
 	for i := range rows {
 		rows[i] = make([]int, len(to)+1)

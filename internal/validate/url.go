@@ -9,13 +9,13 @@ import (
 	"claviger/internal/fault"
 )
 
-// maxURL is how many bytes a URL may have: what browsers and proxies agree on.
+// maxURL is the maximum length of a URL in bytes: the common limit of browsers and proxies.
 const maxURL = 2048
 
-// URL checks an absolute https URL and returns it without the white space around
-// it, else byte for byte. With private, http and addresses of the own machine or
-// network pass too. The rule reads only what is written: a host name may still
-// lead to a private address, which whoever calls it has to watch when dialling.
+// URL checks an absolute https URL and returns it without surrounding white space, otherwise byte
+// for byte. With private, http and addresses of the own machine or network pass too. It checks only
+// the text: a host name may still resolve to a private address, which must be checked when
+// dialling.
 func URL(name, value string, private bool) (string, error) {
 	value = strings.TrimSpace(value)
 	if reason := wrongURL(value, private); reason != "" {
@@ -24,12 +24,14 @@ func URL(name, value string, private bool) (string, error) {
 	return value, nil
 }
 
-// wrongURL says what is wrong with s, or nothing. With private the words are for
-// somebody on their own machine, who has no https there.
+// wrongURL describes the problem with s, "" if there is none. With private, the text is for people
+// on their own machine, without https.
 func wrongURL(s string, private bool) string {
-	begin, example := "https://", "https://example.com/path"
+	begin := "https://"
+	example := "https://example.com/path"
 	if private {
-		begin, example = "http:// or https://, as in http://localhost:3000/path", "http://localhost:3000/path"
+		begin = "http:// or https://, as in http://localhost:3000/path"
+		example = "http://localhost:3000/path"
 	}
 	switch {
 	case s == "":
@@ -58,8 +60,8 @@ func wrongURL(s string, private bool) string {
 	return wrongHost(u.Hostname(), private)
 }
 
-// WithQuery is a URL that was saved with parameters behind its own query, which
-// stays byte for byte: its owner may compare it or have signed it.
+// WithQuery appends parameters to a saved URL. Its own query stays byte for byte: its owner may
+// compare it or have signed it.
 func WithQuery(saved string, params url.Values) string {
 	saved, _, _ = strings.Cut(saved, "#")
 	separator := "?"
@@ -84,7 +86,7 @@ func isPort(u *url.URL) bool {
 	return err == nil && n > 0
 }
 
-// wrongHost says what is wrong with a host, or nothing.
+// wrongHost describes the problem with a host, "" if there is none.
 func wrongHost(host string, private bool) string {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		if !private && !isPublic(ip.Unmap()) {
@@ -106,7 +108,7 @@ func isPublic(ip netip.Addr) bool {
 	return ip.IsGlobalUnicast() && !ip.IsPrivate() && ip.Zone() == ""
 }
 
-// isHostName takes underscores too, which DNS has though host names should not.
+// isHostName also accepts underscores, which DNS allows although host names should not have them.
 func isHostName(s string) bool {
 	if len(s) > 253 {
 		return false

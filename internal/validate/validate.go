@@ -1,7 +1,7 @@
-// Package validate holds the rules for what a member of a request may be: a line of
-// text, a name, an email address, a URL. A value that breaks its rule is a fault that
-// names the member and says what to do. WithQuery adds to a URL that was taken. The
-// package knows no member by name and stores nothing.
+// Package validate has the rules for members of a request: a line of text, a name, an email
+// address, a URL. A value that breaks its rule is a fault that names the member and the fix.
+// WithQuery adds parameters to an accepted URL. The package knows no member by name and stores
+// nothing.
 package validate
 
 import (
@@ -12,9 +12,9 @@ import (
 	"claviger/internal/fault"
 )
 
-// Line checks a one-line text of low..high characters and returns it without the
-// white space around it. Control characters are refused and not removed: they
-// have no place in a name, and PostgreSQL does not store a NUL.
+// Line checks a one-line text of low..high characters and returns it without surrounding white
+// space. Control characters are rejected, not removed: they do not belong in a name, and PostgreSQL
+// does not store a NUL.
 func Line(name, value string, low, high int) (string, error) {
 	if !utf8.ValidString(value) {
 		return "", fault.Field(name, "is not valid UTF-8; send the text in UTF-8.")
@@ -33,9 +33,9 @@ func Line(name, value string, low, high int) (string, error) {
 	return value, nil
 }
 
-// Name is Line for what people read as the name of somebody or something. It also
-// refuses characters that change the direction of text: with them, a name can
-// show other words than it has, and reorder what stands beside it on a page.
+// Name is Line for a displayed name of a person or thing. It also rejects characters that change
+// the direction of text: with them, a name can show other words than it has, and reorder the text
+// beside it.
 func Name(name, value string, low, high int) (string, error) {
 	value, err := Line(name, value, low, high)
 	if err != nil {
@@ -44,19 +44,22 @@ func Name(name, value string, low, high int) (string, error) {
 	return value, noDirection(name, value)
 }
 
-// noDirection refuses characters that change the direction of text.
+// noDirection rejects characters that change the direction of text.
 func noDirection(name, value string) error {
 	for _, r := range value {
 		if unicode.Is(unicode.Bidi_Control, r) {
-			return fault.Field(name, "has the invisible character %U, which changes the direction of text; remove it.", r)
+			return fault.Field(
+				name,
+				"has the invisible character %U, which changes the direction of text; remove it.",
+				r,
+			)
 		}
 	}
 	return nil
 }
 
-// Text checks a text of several lines with at most high characters, which people read, and
-// returns it without the white space around it. Its lines end in "\n", however they were
-// sent: browsers send "\r\n".
+// Text checks a displayed text of several lines with at most high characters, and returns it
+// without surrounding white space. Its lines end in "\n", although browsers send "\r\n".
 func Text(name, value string, high int) (string, error) {
 	if !utf8.ValidString(value) {
 		return "", fault.Field(name, "is not valid UTF-8; send the text in UTF-8.")
@@ -73,8 +76,8 @@ func Text(name, value string, high int) (string, error) {
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// breaksLine reports a character that ends a line or acts on the terminal. The
-// two separators are not control characters by their class, but they end a line.
+// breaksLine reports whether a character ends a line or controls a terminal. The two separators are
+// not in the control class, but they end a line.
 func breaksLine(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029'
 }

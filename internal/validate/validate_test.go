@@ -15,7 +15,7 @@ func TestLine(t *testing.T) {
 	for _, c := range []struct {
 		name, value string
 		low, high   int
-		want        string // "" with bad: refused
+		want        string // "" with bad: rejected
 		bad         bool
 	}{
 		{name: "as it is", value: "Ann", low: 1, high: 10, want: "Ann"},
@@ -47,8 +47,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestName: a name is a line without characters that change the direction of
-// text, each of which the refusal names.
+// TestName: a name is a line without characters that change the direction of text; the error names
+// each of them.
 func TestName(t *testing.T) {
 	for _, r := range "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069" {
 		_, err := validate.Name("title", "Ann"+string(r)+"eel", 1, 10)
@@ -120,7 +120,7 @@ func TestEmail(t *testing.T) {
 	if a, b := validate.EmailKey("Ann@Example.com"), validate.EmailKey("aNN@eXAMPLE.com"); a != b {
 		t.Errorf("keys differ by letter case: %q and %q", a, b)
 	}
-	// The Kelvin sign, the dotted İ and É are not letters of ASCII.
+	// The Kelvin sign, the dotted İ and É are not ASCII letters.
 	for _, s := range []string{"\u212aim@example.com", "\u0130da@example.com", "\u00c9va@example.com"} {
 		if key := validate.EmailKey(s); key != s {
 			t.Errorf("the key of %q is %q, want only A to Z folded", s, key)
@@ -150,7 +150,7 @@ func FuzzEmail(f *testing.F) {
 	})
 }
 
-// Each URL, and whether it passes where private targets are allowed or not.
+// Each URL, and whether it passes with public and with private targets.
 var urls = []struct {
 	url             string
 	public, private bool
@@ -232,7 +232,7 @@ func TestURL(t *testing.T) {
 	}
 }
 
-// TestURLWords: who may use http is not asked for https.
+// TestURLWords: people who may use http are not asked for https.
 func TestURLWords(t *testing.T) {
 	for _, url := range []string{"", "foo", "localhost:3000/hook", "ftp://example.com", "http://", "http://%"} {
 		for private, want := range map[bool]string{true: "http://", false: "https://"} {

@@ -10,7 +10,7 @@ import (
 	"claviger/internal/ui"
 )
 
-// Where the areas of the site begin. Each belongs to a package of pages.
+// Paths of the site's areas. Each belongs to a package of pages.
 const (
 	LicensesPath = "/licenses"
 	PortalPath   = "/portal"
@@ -18,9 +18,9 @@ const (
 	accountPath  = "/account"
 )
 
-// Home returns the page where a user belongs after signing in: operators in the console;
-// members in the portal of their partner or, if they serve several, at the chooser;
-// buyers at their licenses. Who is several things uses the menu.
+// Home returns a user's page after signing in: the console for operators; the portal of their
+// partner for members or, with several partners, the chooser; the licenses for buyers. Users with
+// several roles switch by the menu.
 func (s *Site) Home(ctx context.Context, u account.User) (string, error) {
 	if u.Operator() {
 		return ConsolePath + "/", nil
@@ -37,8 +37,8 @@ func (s *Site) Home(ctx context.Context, u account.User) (string, error) {
 	return LicensesPath, nil
 }
 
-// Start returns where the area of a page begins, for ui.Pages; "" if the page belongs to
-// none, or is the beginning itself. All partners have the same, which tells nothing of them.
+// Start returns the first page of a page's area, for ui.Pages; "" if the page belongs to none, or
+// is itself the first. It is the same for all partners, so it reveals nothing about them.
 func Start(r *http.Request) string {
 	for _, area := range []string{ConsolePath + "/", PortalPath + "/"} {
 		if strings.HasPrefix(r.URL.Path, area) && r.URL.Path != area {
@@ -48,7 +48,7 @@ func Start(r *http.Request) string {
 	return ""
 }
 
-// menu lists the areas that a visitor can go to: who is several things switches there.
+// menu lists the areas of a visitor, to switch between several roles.
 func (s *Site) menu(ctx context.Context, path string, v *Visitor) ([]ui.Item, error) {
 	if !v.SignedIn() {
 		return []ui.Item{{Label: "Sign in", URL: SignInPath, Current: path == SignInPath}}, nil

@@ -2,8 +2,8 @@ package visitor
 
 import "strings"
 
-// browsers and systems are what a User-Agent says, in words. The first that fits counts:
-// most browsers name others, too.
+// browsers and systems are the names in a User-Agent. The first match counts, because most browsers
+// name others, too.
 var (
 	browsers = []struct{ has, name string }{
 		{"Edg", "Edge"},
@@ -17,13 +17,23 @@ var (
 		{"curl/", "curl"},
 	}
 	systems = []struct{ has, name string }{
-		{"Android", "Android"}, {"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Windows", "Windows"}, {"Mac OS X", "macOS"}, {"CrOS", "ChromeOS"}, {"Linux", "Linux"},
+		{
+			"Android",
+			"Android",
+		},
+		{"iPhone", "iPhone"},
+		{"iPad", "iPad"},
+		{"Windows", "Windows"},
+		{"Mac OS X", "macOS"},
+		{"CrOS", "ChromeOS"},
+		{"Linux", "Linux"},
 	}
 )
 
-// Browser is a User-Agent in words: "Firefox on Windows". Only the words are stored.
+// Browser describes a User-Agent: "Firefox on Windows". Only this description is stored.
 func Browser(agent string) string {
-	name, system := "A browser", ""
+	name := "A browser"
+	system := ""
 	for _, b := range browsers {
 		if strings.Contains(agent, b.has) {
 			name = b.name

@@ -5,12 +5,11 @@ import (
 	"testing"
 
 	"claviger/internal/account"
-	"claviger/internal/sqldb"
 	"claviger/internal/visitor"
 )
 
-// TestConsoleNeedsAFactor: whoever must have a second factor reaches no page, act or
-// stream of the console without one, and is led to where they add it.
+// TestConsoleNeedsAFactor: without a required second factor, a visitor reaches no page, act or
+// stream of the console, and is sent to the page that adds one.
 func TestConsoleNeedsAFactor(t *testing.T) {
 	h := newHarness(t)
 	h.signIn()
@@ -24,12 +23,8 @@ func TestConsoleNeedsAFactor(t *testing.T) {
 	}
 	role := func(role account.Role) {
 		t.Helper()
-		if err := h.db.Write(t.Context(), func(tx *sqldb.Tx) error {
-			_, err := account.SetRole(t.Context(), tx, tester, h.user.ID, role, h.user.CreatedAt)
-			return err
-		}); err != nil {
-			t.Fatal(err)
-		}
+		h.setRole(role)
+		h.signIn()
 	}
 	role(account.RoleViewer)
 	if code, _ := status(http.MethodGet, "/console/page"); code != http.StatusOK {

@@ -1,10 +1,9 @@
-// Package visitor finds out who requests a page and whether they may see it, and
-// sends people who are not signed in to the sign-in page. Every package of pages
-// (shop, signin, portal, console) makes its routes here, so that no page can leave
-// a check out.
+// Package visitor identifies the visitor of a page, checks their access, and sends people to the
+// sign-in page if needed. Every package of pages (shop, signin, portal, console) creates its routes
+// here, so that no page can leave a check out.
 //
-// It owns no page and no table: users and sessions belong to package account, the
-// session cookie and the look of pages to package ui.
+// It owns no page and no table: users and sessions belong to package account, the session cookie
+// and the look of pages to package ui.
 package visitor
 
 import (
@@ -21,18 +20,18 @@ import (
 	"claviger/internal/wire"
 )
 
-// Visitor is the person who makes a request. They may be signed in.
+// Visitor is the person behind a request. They may be signed in.
 type Visitor struct {
-	User   account.User // zero when nobody is signed in
+	User   account.User // zero if not signed in
 	Signed ui.Signed    // how they signed in
 
-	Serves bool // they are known to act for a partner, as where a page of it is shown
+	Serves bool // they are known to act for a partner, for example on one of its pages
 
 	Session string // the id of the session, for the audit
 	Client  string // the address of the client, for the audit
 }
 
-// SignedIn reports whether somebody is signed in.
+// SignedIn reports whether the visitor is signed in.
 func (v *Visitor) SignedIn() bool { return v.User.ID != 0 }
 
 // Actor returns the person as the audit names them.
@@ -40,22 +39,23 @@ func (v *Visitor) Actor() audit.Actor {
 	return audit.Actor{Kind: audit.ByUser, ID: v.User.ID, Session: v.Session, Client: v.Client}
 }
 
-// Site makes and shows the pages of one package.
+// Site creates and shows the pages of one package.
 type Site struct {
 	Pages    *ui.Pages
 	Sessions *ui.Sessions // one for all sites of the service
-	Accounts *account.Book
-	Partners *partner.Registry
+	Accounts *account.Store
+	Partners *partner.Store
 }
 
-// visitor reads who is signed in. A session that was ended elsewhere, or whose user
-// was erased, belongs to nobody.
+// visitor reads the signed-in user. A session that was ended elsewhere, or of an erased user, has
+// none.
 func (s *Site) visitor(r *http.Request) (*Visitor, error) {
 	signed, ok := s.Sessions.SignedIn(r.Context())
 	if !ok {
 		return &Visitor{Client: wire.Client(r)}, nil
 	}
-	u, err := account.Holder(r.Context()), error(nil)
+	u := account.Holder(r.Context())
+	err := error(nil)
 	if u.ID != signed.UserID {
 		u, err = s.user(r.Context(), signed.UserID)
 	}
@@ -65,14 +65,19 @@ func (s *Site) visitor(r *http.Request) (*Visitor, error) {
 	case !holds(u, signed):
 		return &Visitor{Client: wire.Client(r)}, s.Sessions.SignOut(r.Context())
 	}
-	v := &Visitor{User: u, Signed: signed, Session: account.SessionID(s.Sessions.Key(r.Context())), Client: wire.Client(r)}
+	v := &Visitor{
+		User:    u,
+		Signed:  signed,
+		Session: account.SessionID(s.Sessions.Key(r.Context())),
+		Client:  wire.Client(r),
+	}
 	if s.Sessions.Touched(r.Context()) {
 		err = s.Accounts.NoteSession(r.Context(), s.Sessions.Key(r.Context()), s.session(r, u, signed.At))
 	}
 	return v, err
 }
 
-// user returns a user as they are stored now, a zero User if there is none.
+// user returns the stored user, a zero User if there is none.
 func (s *Site) user(ctx context.Context, id int64) (account.User, error) {
 	u, err := s.Accounts.Get(ctx, id)
 	if fault.Is(err, account.CodeUnknownUser) {
@@ -86,8 +91,7 @@ func holds(u account.User, signed ui.Signed) bool {
 	return u.ID != 0 && u.ErasedAt.IsZero() && u.SessionEpoch == signed.Epoch && (signed.Factor || !u.SecondFactor)
 }
 
-// Holder returns the visitor of a request that no page serves, such as that of an unknown
-// path.
+// Holder returns the visitor of a request that no page serves, such as that of an unknown path.
 func (s *Site) Holder(ctx context.Context, r *http.Request) (*Visitor, error) {
 	v := &Visitor{Client: wire.Client(r)}
 	signed, key, ok, err := s.Sessions.Holder(ctx, r)
@@ -101,13 +105,21 @@ func (s *Site) Holder(ctx context.Context, r *http.Request) (*Visitor, error) {
 	return v, err
 }
 
-// aroundTimeout bounds how long the page of an error waits to know who sees it.
+// aroundTimeout bounds the wait of an error page for its visitor.
 const aroundTimeout = time.Second
 
-// Around returns who is signed in and their menu, for the page of an error; nothing if
-// that cannot be known.
-func (s *Site) Around(r *http.Request) (person string, menu []ui.Item) {
-	// What failed may be that the time of the request is over.
+// FrameErrors makes error pages show the visitor, their menu, their visit as support, and the way to
+// the start of the area.
+func (s *Site) FrameErrors() {
+	s.Pages.Around = s.around
+	s.Pages.Mark = s.mark
+	s.Pages.Start = Start
+}
+
+// around returns the name and the menu of the visitor, for an error page; nothing if they are
+// unknown.
+func (s *Site) around(r *http.Request) (person string, menu []ui.Item) {
+	// The request's own deadline may be the error.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), aroundTimeout)
 	defer cancel()
 	v, err := s.Holder(ctx, r)
@@ -120,7 +132,7 @@ func (s *Site) Around(r *http.Request) (person string, menu []ui.Item) {
 	return v.name(), menu
 }
 
-// name is what the header calls the person.
+// name returns the person's name in the header.
 func (v *Visitor) name() string {
 	if !v.SignedIn() {
 		return ""
@@ -128,11 +140,11 @@ func (v *Visitor) name() string {
 	return cmp.Or(v.User.Name, v.User.Email)
 }
 
-// Again returns the visitor of a request that is still being answered as they are stored
-// now, and ErrSignIn if they have signed out since, or their session has ended in another
-// way.
+// Again reads the visitor of a request in progress again. It returns ErrSignIn or errSignInAgain if
+// they have signed out since, or their session has ended in another way.
 func (s *Site) Again(ctx context.Context, r *http.Request, v *Visitor) (*Visitor, error) {
-	signed, ok, err := s.Sessions.SignedInNow(ctx, s.Sessions.Token(r.Context())) //nolint:contextcheck // the request knows the token
+	token := s.Sessions.Token(r.Context()) //nolint:contextcheck // the request knows the token
+	signed, ok, err := s.Sessions.SignedInNow(ctx, token)
 	if err != nil {
 		return nil, err
 	}
@@ -147,12 +159,13 @@ func (s *Site) Again(ctx context.Context, r *http.Request, v *Visitor) (*Visitor
 		return nil, err
 	}
 	now := *v
-	now.User, now.Signed = u, signed
-	return &now, nil
+	now.User = u
+	now.Signed = signed
+	return &now, s.recent(r, &now)
 }
 
-// Render shows a page of the site to a visitor, with their name and, unless the
-// view has a menu of its own, the usual menu.
+// Render shows a page of the site to a visitor, with their name and, unless the view has its own
+// menu, the usual menu.
 func (s *Site) Render(w http.ResponseWriter, r *http.Request, v *Visitor, name string, view ui.View) error {
 	view.Person = v.name()
 	if view.Menu == nil && (view.Fragment == "" || !ui.IsFragment(r)) {

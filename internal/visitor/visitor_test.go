@@ -26,15 +26,14 @@ import (
 
 var tester = audit.System("test")
 
-// harness is a site with one page on a database of its own, and a browser that
-// keeps its cookies.
+// harness is a site with one page on its own database, and a browser that keeps its cookies.
 type harness struct {
 	*testing.T
 	db      *sqldb.DB
 	site    *visitor.Site
 	user    account.User
 	routes  []wire.Route
-	seen    []*visitor.Visitor // by the handlers, in turn
+	seen    []*visitor.Visitor // by the handlers, in order
 	cookies []*http.Cookie
 }
 
@@ -46,8 +45,8 @@ func newHarness(t *testing.T) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	accounts := &account.Book{DB: h.db, Now: now, Mail: &mail.Outbox{}}
-	h.site = &visitor.Site{Pages: pages, Sessions: ui.NewSessions(&account.Sessions{DB: h.db, Now: now}, false), Accounts: accounts, Partners: &partner.Registry{DB: h.db, Now: now}}
+	accounts := &account.Store{DB: h.db, Now: now, Mail: &mail.Outbox{}}
+	h.site = &visitor.Site{Pages: pages, Sessions: ui.NewSessions(&account.Sessions{DB: h.db, Now: now}, false), Accounts: accounts, Partners: &partner.Store{DB: h.db, Now: now}}
 	if h.user, _, err = accounts.Create(t.Context(), tester, account.Person{Email: "ann@example.com", Name: "Ann"}); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +62,7 @@ func newHarness(t *testing.T) *harness {
 	}
 	h.routes = append(h.routes,
 		h.site.Route(http.MethodPost, "/sign-in", visitor.Anyone, func(w http.ResponseWriter, r *http.Request, _ *visitor.Visitor) error {
-			err := h.site.SignIn(r, h.user, now(), "/own", false)
+			err := h.site.SignIn(r, account.Entry{User: h.user, Next: "/own"}, now(), false)
 			ui.SeeOther(w, r, "/own")
 			return err
 		}),
@@ -76,7 +75,7 @@ func newHarness(t *testing.T) *harness {
 	return h
 }
 
-// storeKey is what the store of sessions knows a token by.
+// storeKey returns the key of a token in the store of sessions.
 func storeKey(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
@@ -107,6 +106,18 @@ func (h *harness) do(method, path string, headers ...string) *httptest.ResponseR
 	return w
 }
 
+// setRole gives the user a role.
+func (h *harness) setRole(role account.Role) {
+	h.Helper()
+	err := h.db.Write(h.Context(), func(tx *sqldb.Tx) (err error) {
+		h.user, err = account.SetRole(h.Context(), tx, tester, h.user.ID, role, h.user.CreatedAt)
+		return err
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+}
+
 func (h *harness) signIn() {
 	h.Helper()
 	if w := h.do(http.MethodPost, "/sign-in"); w.Code != http.StatusSeeOther || len(h.cookies) != 1 {
@@ -114,7 +125,7 @@ func (h *harness) signIn() {
 	}
 }
 
-// TestAccess: which page whom shows what.
+// TestAccess: the answer of each page, signed in or not.
 func TestAccess(t *testing.T) {
 	h := newHarness(t)
 	for _, signedIn := range []bool{false, true} {
@@ -143,7 +154,7 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-// TestVisitor: what handlers, pages, the audit and the log learn about the visitor.
+// TestVisitor: the data about the visitor in handlers, pages, the audit and the log.
 func TestVisitor(t *testing.T) {
 	h := newHarness(t)
 	w := h.do(http.MethodGet, "/anyone")
@@ -167,7 +178,7 @@ func TestVisitor(t *testing.T) {
 	}
 }
 
-// TestEndedSession: signing out everywhere and erasing a user end sessions at once.
+// TestEndedSession: signing out everywhere and erasing a user end sessions immediately.
 func TestEndedSession(t *testing.T) {
 	for name, end := range map[string]func(h *harness) error{
 		"signed out everywhere": func(h *harness) error {
@@ -194,8 +205,8 @@ func TestEndedSession(t *testing.T) {
 	}
 }
 
-// TestHolder: who is signed in is what the session holds, and the user is as they are stored
-// at each request, whatever is noted beside the session.
+// TestHolder: the session determines the user, with their current data at each request, independent
+// of the notes beside the session.
 func TestHolder(t *testing.T) {
 	h := newHarness(t)
 	other, _, err := h.site.Accounts.Create(t.Context(), tester, account.Person{Email: "bob@example.com"})
@@ -222,7 +233,7 @@ func TestHolder(t *testing.T) {
 	}
 }
 
-// TestWayToSignIn: a page leads back to itself, a form to the page that it is on.
+// TestWayToSignIn: a page leads back to itself, a form to its page.
 func TestWayToSignIn(t *testing.T) {
 	h := newHarness(t)
 	for _, c := range []struct{ method, path, referer, next string }{
@@ -239,7 +250,7 @@ func TestWayToSignIn(t *testing.T) {
 	}
 }
 
-// TestFormsOfOtherSites are refused, unless the route takes them.
+// TestFormsOfOtherSites: forms of other sites are refused, unless the route accepts them.
 func TestFormsOfOtherSites(t *testing.T) {
 	h := newHarness(t)
 	h.signIn()
@@ -278,8 +289,8 @@ func TestHTMXHasToSignIn(t *testing.T) {
 	}
 }
 
-// TestStart: error pages of an area lead to its beginning, and those of the beginning to
-// where everybody may go.
+// TestStart: error pages of an area link to its first page, and those of the first page to a public
+// one.
 func TestStart(t *testing.T) {
 	for path, want := range map[string]string{
 		"/console/licenses/x": "/console/", "/console/": "", "/console": "", "/consoles/x": "",

@@ -7,43 +7,53 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/outage"
+	"claviger/internal/profile"
 	"claviger/internal/sqldb"
 )
 
-// Acts on an endpoint lock its row first and raise changed in it: the owner of the lane
-// hears of the act after the commit, or within a second by the poll.
+// Changes to an endpoint lock its row first and increment changed. The owner of the lane hears of
+// the change after the commit, or within a second by the poll.
 
-// touch says that something about an endpoint changed; what else changes of its row
-// follows.
+// touch records a change of an endpoint. set adds further columns to the update.
 func (o *Outbox) touch(tx *sqldb.Tx, partnerID int64, set string, args ...any) {
 	tx.Queue(`UPDATE endpoints SET changed = changed + 1, closed = FALSE`+set+` WHERE partner_id = $1`, append([]any{partnerID}, args...)...)
-	tx.AfterCommit(func() { o.Tell.reload(partnerID) })
+	tx.AfterCommit(func() { o.tell(News{PartnerID: partnerID, Reload: true}) })
 }
 
-// Touch is called in the transaction that changes what the dispatcher must know of a
-// partner: a secret, the brand, strictness, a pause. Nothing more is sent by what was
-// known before.
+// Touch must be called in a transaction that changes settings the dispatcher uses: a secret, the
+// brand, strictness, a pause. After it, nothing is sent with the old settings.
 func (o *Outbox) Touch(tx *sqldb.Tx, partnerID int64) { o.touch(tx, partnerID, ``) }
 
-// Unpark is called in the transaction that saves a webhook URL, before it does: the
-// endpoint is open, and what waits for a later time is sent now, since what the old URL
-// did says nothing of the new.
+// FollowProfile listens to profile.Store.Changed.
+func (o *Outbox) FollowProfile(tx *sqldb.Tx, partnerID int64, change profile.Change) {
+	switch change {
+	case profile.Moved:
+		o.Unpark(tx, partnerID)
+	case profile.Resumed:
+		o.Resume(tx, partnerID)
+	case profile.Removed:
+		o.Remove(tx, partnerID)
+	}
+}
+
+// Unpark must be called in the transaction that saves a webhook URL, before saving. It opens the
+// endpoint and sends waiting retries now, because failures of the old URL say nothing about the new
+// one.
 func (o *Outbox) Unpark(tx *sqldb.Tx, partnerID int64) {
 	o.touch(tx, partnerID, `, url_version = url_version + 1, failing_since = 0, failures = 0, parked_at = 0, probe_at = 0, draining = $2`, int(drainAll))
 	tx.Queue(`UPDATE outbox SET refusals = 0, refused_since = 0, refused_alone = FALSE WHERE partner_id = $1 AND `+IsPending+` AND refusals > 0`, partnerID)
 }
 
-// Resume is called in the transaction that ends a partner's pause, during which its
-// deliveries waited as if it had no webhook URL.
+// Resume must be called in the transaction that ends a partner's pause. During a pause deliveries
+// wait as if the partner had no webhook URL.
 func (o *Outbox) Resume(tx *sqldb.Tx, partnerID int64) {
 	o.Unpark(tx, partnerID)
 	outage.Restart(tx, partnerID, o.Now())
 }
 
-// TryNow sends to an endpoint that fails without waiting for the next attempt: a parked
-// one is probed now, and another gets what waits for a later time, at a ramp that ends
-// with the first failure. It changes nothing of an endpoint that is well, and counts as a
-// check of the partner's URLs.
+// TryNow sends to a failing endpoint without waiting for the next attempt. It probes a parked
+// endpoint; for any other it sends waiting retries at a ramp that ends with the first failure. It
+// does not change a healthy endpoint. It counts as a check of the partner's URLs.
 func (o *Outbox) TryNow(ctx context.Context, by audit.Actor, partnerID int64) error {
 	if o.Checks != nil {
 		claim, err := o.Checks.BeginTest(ctx, partnerID)
@@ -66,10 +76,10 @@ func (o *Outbox) TryNow(ctx context.Context, by audit.Actor, partnerID int64) er
 	return nil
 }
 
-// Remove queues the removal of what is known of a partner's endpoint. The partner must
-// have no deliveries.
+// Remove queues the deletion of a partner's endpoint and outage. The partner must have no
+// deliveries.
 func (o *Outbox) Remove(tx *sqldb.Tx, partnerID int64) {
 	tx.Queue(`DELETE FROM endpoints WHERE partner_id = $1`, partnerID)
 	outage.Remove(tx, partnerID)
-	tx.AfterCommit(func() { o.Tell.reload(partnerID) })
+	tx.AfterCommit(func() { o.tell(News{PartnerID: partnerID, Reload: true}) })
 }

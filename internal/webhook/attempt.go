@@ -7,11 +7,11 @@ import (
 	"claviger/internal/courier"
 )
 
-// Attempt is what came of sending a delivery once.
+// Attempt is the result of sending a delivery once.
 type Attempt struct {
 	*Item
-	Claim  cluster.Claim // under which it was sent
-	To     *Destination  // as it was known when it was sent
+	Claim  cluster.Claim // held when it was sent
+	To     *Destination  // as known when it was sent
 	At     time.Time     // when the request was made
 	Took   time.Duration
 	Timing courier.Timing
@@ -21,36 +21,36 @@ type Attempt struct {
 	Next     NextAttempt
 	Finished bool // delivered, or no attempt is left
 
-	CertificateUntil time.Time // of the endpoint, if it was seen
+	CertificateUntil time.Time // certificate of the endpoint, if seen
 
-	unsure  bool // it may be on record: the last transaction that wrote it failed
-	dropped int  // how much of it the database would not take; see DropDetails
+	unsure  bool // may already be stored: the last transaction that wrote it failed
+	dropped int  // calls of DropDetails
 }
 
 // Outcome is how an endpoint answered.
 type Outcome struct {
 	Status    int // 0: no HTTP answer
 	Answer    string
-	Broke     string // why there was no whole answer; "": there was
-	Diagnosis string // the likely mistake, when it failed
+	Broke     string // why there was no complete answer; "": it was complete
+	Diagnosis string // the likely mistake, if it failed
 	OK        bool
-	Refused   bool // the endpoint answered that it does not want this event; see Refuses
+	Refused   bool // the endpoint rejected this event; see Refuses
 }
 
-// NextAttempt is when a failed delivery is tried again.
+// NextAttempt is the time of the next attempt of a failed delivery.
 type NextAttempt struct {
 	Wait      time.Duration
 	Due       time.Time
 	NotBefore time.Time // the endpoint asked to wait until then
 }
 
-// statusGone is how an endpoint asks to be left alone.
+// statusGone (410 Gone) asks us to stop sending.
 const statusGone = 410
 
-// gone reports whether the endpoint asked to be left alone.
+// gone reports whether the endpoint asked us to stop sending.
 func (o *Outcome) gone() bool { return o.Broke == "" && o.Status == statusGone }
 
-// Cause says in words what a failed attempt met; it quotes nothing of an answer.
+// Cause describes why an attempt failed. It quotes nothing from the answer.
 func (o *Outcome) Cause() string {
 	_, why := courier.Delivered(o.Status, "", false)
 	switch {
@@ -62,13 +62,15 @@ func (o *Outcome) Cause() string {
 	return why
 }
 
-// DropDetails drops from an attempt that the database does not take first the texts that
-// came from outside, then the public record as such: the delivery matters more. False
-// means that nothing is left to drop.
+// DropDetails reduces an attempt that the database rejects: first by the texts from outside, then
+// by the whole public record, because the delivery matters more. It returns false if nothing is
+// left to drop.
 func (a *Attempt) DropDetails() bool {
 	a.dropped++
 	if a.dropped == 1 {
-		a.Header, a.Answer, a.Diagnosis = "", "The answer could not be stored.", ""
+		a.Header = ""
+		a.Answer = "The answer could not be stored."
+		a.Diagnosis = ""
 	}
 	return a.dropped <= 2
 }

@@ -7,13 +7,12 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// AwaitAttempt returns when the newest event of a license has had its first
-// attempt, whatever came of it, or when the time is up: a buyer who arrives at
-// the application just after the news of the license finds it known. It reports
-// whether the wait is over; where there is nothing to wait for, it is, also since
-// no attempt can be made now: an earlier event of the license has failed and is
-// to be tried again first, the endpoint is parked, or there is none. Nobody
-// depends on it, so it has no error.
+// AwaitAttempt waits until the newest event of a license has had its first attempt, or until the
+// time is up. So the application usually knows the license before its buyer arrives.
+//
+// It reports whether the wait is over. It is over if no attempt can be made now: an earlier event
+// of the license failed and must be retried first, the endpoint is parked, or there is none. It
+// returns no error because nothing depends on it.
 func (o *Outbox) AwaitAttempt(ctx context.Context, licenseID int64, atMost time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, atMost)
 	defer cancel()
@@ -24,7 +23,7 @@ func (o *Outbox) AwaitAttempt(ctx context.Context, licenseID int64, atMost time.
 			FROM outbox AS d WHERE d.event_id = (SELECT max(m.event_id) FROM outbox AS m WHERE m.license_id = $1 AND m.`+IsPending+`)`, licenseID)
 		switch {
 		case err != nil:
-			return ctx.Err() == nil // No row: nothing of it is open any more.
+			return ctx.Err() == nil // no row: nothing of the license is pending
 		case over:
 			return true
 		}

@@ -9,14 +9,14 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestAwaitAttemptInVain: it does not wait longer than it is told to, nor for
-// somebody who has left, and says that it was in vain.
+// TestAwaitAttemptInVain: AwaitAttempt stops at its limit or when the caller has left, and returns
+// false.
 func TestAwaitAttemptInVain(t *testing.T) {
 	if sqldbtest.Postgres() {
 		t.Skip("sockets do not work under a fake clock")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		o := box(t) // where it is behind two that have not failed
+		o := box(t) // the newest event is behind two that have not failed
 		begun := time.Now()
 		if o.AwaitAttempt(t.Context(), 1, time.Second) {
 			t.Error("an attempt that nobody made counts as made")

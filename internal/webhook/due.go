@@ -8,9 +8,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// DuePartners returns the partners that have a delivery due, by jumping from partner to
-// partner in the index instead of reading what lies between; and those whose endpoint is
-// to be probed or drained, for which nothing need be due.
+// DuePartners returns partners with a due delivery, and partners with an endpoint to probe or
+// drain. It jumps from partner to partner in the index and skips the rows between.
 func (s *Store) DuePartners(ctx context.Context) ([]int64, error) {
 	ids, err := sqldb.All(ctx, s.DB, sqldb.Value[int64], `WITH RECURSIVE p (id) AS (
 			SELECT min(partner_id) FROM outbox WHERE `+IsPending+`
@@ -26,7 +25,7 @@ func (s *Store) DuePartners(ctx context.Context) ([]int64, error) {
 	return ids, nil
 }
 
-// Versions returns which version of each partner's endpoint there is: Health.Changed.
+// Versions returns Health.Changed of each partner's endpoint.
 func (s *Store) Versions(ctx context.Context, partners []int64) (map[int64]int64, error) {
 	type version struct{ partnerID, changed int64 }
 	versions := map[int64]int64{}
@@ -46,8 +45,8 @@ func (s *Store) Versions(ctx context.Context, partners []int64) (map[int64]int64
 // License is a license and its partner.
 type License struct{ PartnerID, LicenseID int64 }
 
-// RefusedLicenses returns licenses whose refused event may make way for a newer one: who
-// was told of the newer one may have ended before it was seen to.
+// RefusedLicenses returns licenses with a refused event that a newer one may supersede. The node
+// that was notified of the newer event may have stopped before it acted.
 func (s *Store) RefusedLicenses(ctx context.Context) ([]License, error) {
 	p := s.Policy.Supersede
 	if p.Attempts <= 0 {

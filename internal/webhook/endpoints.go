@@ -9,7 +9,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// EndpointState is how a partner's endpoint does, in a word.
+// EndpointState is the state of a partner's endpoint.
 type EndpointState string
 
 // The states of endpoints.
@@ -21,10 +21,10 @@ const (
 	EndpointNoURL   EndpointState = "no_url"
 )
 
-// EndpointStates are all of them, those first that need somebody.
+// EndpointStates lists all states, those that need attention first.
 var EndpointStates = []EndpointState{EndpointParked, EndpointFailing, EndpointPaused, EndpointNoURL, EndpointHealthy}
 
-// State is the state of the endpoint of a partner with that profile.
+// State returns the state of the endpoint of a partner with this profile.
 func (e EndpointHealth) State(p partner.Partner, f profile.Profile) EndpointState {
 	switch {
 	case p.Paused():
@@ -39,8 +39,8 @@ func (e EndpointHealth) State(p partner.Partner, f profile.Profile) EndpointStat
 	return EndpointHealthy
 }
 
-// EndpointsHealth tells how the endpoints of several partners do, and how much waits for
-// each, counted up to atMost: a list of partners must not read every row that waits.
+// EndpointsHealth returns the health of several partners' endpoints and the number of waiting
+// deliveries, counted up to atMost: a list of partners must not read every waiting row.
 func (o *Outbox) EndpointsHealth(ctx context.Context, partnerIDs []int64, atMost int64) (map[int64]EndpointHealth, error) {
 	all := make(map[int64]EndpointHealth, len(partnerIDs))
 	err := o.DB.Read(ctx, func(tx *sqldb.Tx) error {
@@ -71,14 +71,13 @@ func (o *Outbox) EndpointsHealth(ctx context.Context, partnerIDs []int64, atMost
 	return all, nil
 }
 
-// queueWaiting queues the count of what waits for a partner, which ends at one more than
-// atMost.
+// queueWaiting queues the count of a partner's waiting deliveries. The count stops at atMost+1.
 func queueWaiting(tx *sqldb.Tx, partnerID, atMost int64) *sqldb.Result[int64] {
 	return sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT count(*) FROM (
 		SELECT 1 FROM outbox WHERE partner_id = $1 AND `+IsPending+` LIMIT $2) AS waiting`, partnerID, atMost+1)
 }
 
-// told is the row with how much waits, as operators are told.
+// told converts the row and the count for operators.
 func (h Health) told(waiting, atMost int64) EndpointHealth {
 	return EndpointHealth{
 		FailingSince: h.failingSince, ParkedAt: h.parkedAt, ProbeAt: h.probeAt, LastSuccessAt: h.takenAt, LastErrorAt: h.errorAt, LastError: h.error,
@@ -86,11 +85,11 @@ func (h Health) told(waiting, atMost int64) EndpointHealth {
 	}
 }
 
-// inStateBatch is how many partners InState looks at with one read.
+// inStateBatch is the number of partners that one read of InState covers.
 const inStateBatch = 500
 
-// InState returns the partners whose endpoints are in a state.
-func (o *Outbox) InState(ctx context.Context, partners *partner.Registry, profiles *profile.Book, state EndpointState) (map[int64]bool, error) {
+// InState returns the partners with an endpoint in this state.
+func (o *Outbox) InState(ctx context.Context, partners *partner.Store, profiles *profile.Store, state EndpointState) (map[int64]bool, error) {
 	found := make(map[int64]bool)
 	for after := int64(0); ; {
 		list, err := partners.ByName(ctx, after, inStateBatch)
@@ -103,7 +102,8 @@ func (o *Outbox) InState(ctx context.Context, partners *partner.Registry, profil
 		}
 		ids := make([]int64, len(list))
 		for i, p := range list {
-			ids[i], after = p.ID, p.ID
+			ids[i] = p.ID
+			after = p.ID
 		}
 		health, err := o.EndpointsHealth(ctx, ids, 1)
 		if err != nil {

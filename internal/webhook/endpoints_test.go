@@ -11,11 +11,11 @@ import (
 	"claviger/internal/webhook/webhooktest"
 )
 
-// TestInState: every partner is found in one state, the first that holds in the order of
-// EndpointState, however many partners there are.
+// TestInState: every partner is in exactly one state, the first that applies in the order of
+// EndpointState, with any number of partners.
 func TestInState(t *testing.T) {
 	o := &webhook.Outbox{DB: sqldbtest.Open(t)}
-	const partners, kinds = 501, 8 // more than are looked at with one read
+	const partners, kinds = 501, 8 // more than one read returns
 	sqldbtest.Fill(t, o.DB, partners,
 		`INSERT INTO partners (id, name, brand, client_id, strict, single_key, created_at, updated_at, paused_at) `+sqldbtest.Numbers+
 			`SELECT n, CAST(5000 - n AS text), '', CAST(n AS text), FALSE, FALSE, 0, 0, CASE WHEN n % 8 = 1 THEN 1 ELSE 0 END FROM numbers`,
@@ -35,9 +35,9 @@ func TestInState(t *testing.T) {
 		}
 		want[state][id+1] = true
 	}
-	registry := &partner.Registry{DB: o.DB}
+	registry := &partner.Store{DB: o.DB}
 	for _, state := range webhook.EndpointStates {
-		got, err := o.InState(t.Context(), registry, &profile.Book{DB: o.DB, Partners: registry}, state)
+		got, err := o.InState(t.Context(), registry, &profile.Store{DB: o.DB, Partners: registry}, state)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestInState(t *testing.T) {
 	}
 }
 
-// TestEndpointsHealth: of what waits for each partner no more is counted than was asked for.
+// TestEndpointsHealth: waiting deliveries of a partner are counted up to the given limit.
 func TestEndpointsHealth(t *testing.T) {
 	o := box(t)
 	for atMost, want := range map[int64]webhook.EndpointHealth{3: {Waiting: 3, More: true}, 4: {Waiting: 4}, 5: {Waiting: 4}} {

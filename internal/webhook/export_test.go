@@ -7,7 +7,7 @@ import (
 	"claviger/internal/cluster"
 )
 
-// Refused is an event that was refused, for the rule of superseding.
+// Refused is a refused event, for tests of the superseding rule.
 type Refused struct {
 	Times       int
 	Since       time.Time
@@ -16,23 +16,23 @@ type Refused struct {
 	NewestEvent int64
 }
 
-// Applies is the rule of superseding.
+// Applies calls the superseding rule.
 func (s Supersede) Applies(r Refused, now time.Time) bool {
 	return s.applies(head{
 		Item: Item{EventID: r.EventID}, refusals: refusals{n: r.Times, since: r.Since, alone: r.Alone, newest: r.NewestEvent},
 	}, now)
 }
 
-// After counts one more refusal, a second after a request that was made at that time, when
-// the endpoint was known to have taken an event at known. It last took one at taken.
+// After adds a refusal one second after a request sent at at. At that time the endpoint was known
+// to have accepted an event at known; it last accepted one at taken.
 func (r Refused) After(at, known, taken time.Time) Refused {
 	a := &Attempt{At: at, Took: time.Second, To: &Destination{Health: Health{takenAt: known}}}
 	after := refusals{n: r.Times, since: r.Since, alone: r.Alone, newest: r.NewestEvent}.after(a, taken)
 	return Refused{Times: after.n, Since: after.since, Alone: after.alone, EventID: r.EventID, NewestEvent: after.newest}
 }
 
-// SupersedeBehind reads the first open events of licenses, calls between, and ends those
-// that by what it read make way.
+// SupersedeBehind reads the first pending events of licenses, calls between, and then supersedes
+// those that qualify by the earlier read.
 func (s *Store) SupersedeBehind(ctx context.Context, claim cluster.Claim, licenses []int64, between func()) error {
 	heads, err := s.headsOf(ctx, licenses)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Store) SupersedeBehind(ctx context.Context, claim cluster.Claim, licens
 	return s.supersedeWaiting(ctx, claim, heads, s.Now())
 }
 
-// Row is how an endpoint does, as its row tells.
+// Row is the stored health of an endpoint.
 type Row struct {
 	FailingSince, ParkedAt, ProbeAt, TakenAt, ErrorAt time.Time
 	Failures                                          int
@@ -51,14 +51,14 @@ type Row struct {
 	Draining                                          int
 }
 
-// What an endpoint sends before its time.
+// Deliveries that an endpoint gets early.
 const (
 	DrainNothing = int(drainNothing)
 	DrainWaiting = int(drainWaiting)
 	DrainAll     = int(drainAll)
 )
 
-// After is how the endpoint does after a batch of answers.
+// After returns the health of the endpoint after a batch of answers.
 func (r Row) After(now time.Time, p Policy, attempts ...*Attempt) Row {
 	t := &tally{}
 	for _, a := range attempts {

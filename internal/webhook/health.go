@@ -10,36 +10,35 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// ParkAttempts is how many attempts an endpoint has at least before it is parked for its
-// failures.
+// ParkAttempts is the minimum number of failed attempts before an endpoint is parked.
 const ParkAttempts = 5
 
-// An endpoint that gave nothing but so many failures, the last so long after the first, was
-// out: its first success has what waits for a retry sent early. One that fails now and then
-// keeps its schedule.
+// An endpoint with at least outAttempts failures in a row over outTime had an outage: after its
+// first success, waiting retries are sent early. An endpoint that fails occasionally keeps its
+// schedule.
 const (
 	outAttempts = 5
 	outTime     = 30 * time.Second
 )
 
-// takenEvery is how often the time of a success is written when nothing was wrong: each
-// batch would be too often for an endpoint that takes a thousand a second.
+// takenEvery is how often the time of a success is stored while the endpoint is healthy. Every
+// batch would be too often for an endpoint that accepts a thousand events a second.
 const takenEvery = 10 * time.Second
 
-// drain is what a lane sends before its time.
+// drain selects the deliveries that a lane sends early.
 type drain int
 
 const (
 	drainNothing drain = iota
-	drainWaiting       // what waits for a retry, but for what the endpoint asked us to wait with
-	drainAll           // that, too: another URL said so
+	drainWaiting       // retries, except those the endpoint asked to delay
+	drainAll           // those too: the URL changed
 )
 
-// Health is how an endpoint does: its row.
+// Health is the stored health of an endpoint.
 type Health struct {
-	Changed      int64 // grows with each act on the endpoint
+	Changed      int64 // incremented by each change of the endpoint
 	partnerID    int64
-	urlVersion   int64 // grows with each act that makes earlier answers say nothing
+	urlVersion   int64 // incremented by each change that makes earlier answers irrelevant
 	failingSince time.Time
 	failures     int
 	parkedAt     time.Time // zero: open
@@ -49,21 +48,22 @@ type Health struct {
 	errorAt      time.Time
 	error        string
 	draining     drain
-	closed       bool // it takes nothing: no URL, or the partner is paused
+	closed       bool // accepts nothing: no URL, or the partner is paused
 }
 
 const healthColumns = `partner_id, changed, url_version, failing_since, failures, parked_at, probe_at, probed, last_taken_at, last_error_at, last_error, draining, closed`
 
-// Parked reports whether the endpoint gets nothing but probes.
+// Parked reports whether the endpoint gets only probes.
 func (h *Health) Parked() bool { return !h.parkedAt.IsZero() }
 
-// Draining reports whether what waits for a retry is sent early.
+// Draining reports whether waiting retries are sent early.
 func (h *Health) Draining() bool { return h.draining != drainNothing }
 
-// out reports whether the endpoint was out until now, with the failures that a batch has
-// before its first success.
+// out reports whether the endpoint had an outage, including a batch's failures before its first
+// success.
 func (h *Health) out(more streak, now time.Time) bool {
-	since, last := h.failingSince, h.errorAt
+	since := h.failingSince
+	last := h.errorAt
 	if since.IsZero() {
 		since = more.since
 	}
@@ -78,38 +78,39 @@ func scanHealth(r *sqldb.Row, h *Health) error {
 		&h.takenAt, &h.errorAt, &h.error, &h.draining, &h.closed)
 }
 
-// streak is failures in a row.
+// streak counts failures in a row.
 type streak struct {
 	n     int
-	since time.Time // when the first request was made
+	since time.Time // time of the first request
 }
 
-// tally is what a batch of answers says of an endpoint.
+// tally summarizes a batch of answers for one endpoint.
 type tally struct {
-	succeeded bool      // at some time
-	url       string    // that did, the last time
-	unproven  bool      // that URL was not known to work
+	succeeded bool      // at least once
+	url       string    // of the last success
+	unproven  bool      // that URL was not yet known to work
 	takenAt   time.Time // when the last success was answered
 	before    streak    // failures before the first success
 	relapsed  bool      // it failed between two successes
 	failures  streak    // since the last success
-	gone      bool      // likewise
+	gone      bool      // asked to stop since the last success
 	cause     string    // of the batch's first failure
 	last      string    // of its last one
 	exhausted int       // deliveries
 	probed    int64     // license of a probe
 
-	certificate time.Time // until when the last one that was seen is valid
-	shownBy     string    // the URL that has it
+	certificate time.Time // expiry of the last certificate seen
+	shownBy     string    // URL that presented it
 }
 
-// add takes one more attempt into account.
+// add counts one more attempt.
 func (t *tally) add(a *Attempt) {
 	if a.Probe {
 		t.probed = a.LicenseID
 	}
 	if !a.CertificateUntil.IsZero() {
-		t.certificate, t.shownBy = a.CertificateUntil, a.URL
+		t.certificate = a.CertificateUntil
+		t.shownBy = a.URL
 	}
 	if a.OK {
 		at := a.At.Add(a.Took)
@@ -121,8 +122,13 @@ func (t *tally) add(a *Attempt) {
 		} else {
 			t.before = t.failures
 		}
-		t.succeeded, t.url, t.unproven, t.takenAt = true, a.URL, !a.To.Proven, at
-		t.failures, t.gone, t.last = streak{}, false, ""
+		t.succeeded = true
+		t.url = a.URL
+		t.unproven = !a.To.Proven
+		t.takenAt = at
+		t.failures = streak{}
+		t.gone = false
+		t.last = ""
 		return
 	}
 	if t.failures.n++; t.failures.n == 1 {
@@ -138,13 +144,14 @@ func (t *tally) add(a *Attempt) {
 	}
 }
 
-// failed reports whether the endpoint failed at some time.
+// failed reports whether the endpoint failed at least once.
 func (t *tally) failed() bool { return t.before.n > 0 || t.relapsed || t.failures.n > 0 }
 
-// after is how the endpoint does after a batch of answers: a success ends what was
-// failing and opens a parked endpoint, and nothing but failures for long enough parks it.
-// The first success of one that was parked or out begins the draining. A failure ends it,
-// also one with successes behind it: what failed would be sent again at once.
+// after returns the health after a batch of answers. A success ends a failing period and opens a
+// parked endpoint. Failures only, for long enough, park it.
+//
+// The first success after an outage or parking starts draining. A failure ends draining, even with
+// later successes: the failed delivery would be resent immediately.
 func (h Health) after(t *tally, now time.Time, p Policy) Health {
 	if t.failed() {
 		h.draining = drainNothing
@@ -156,7 +163,10 @@ func (h Health) after(t *tally, now time.Time, p Policy) Health {
 		if age := now.Sub(h.takenAt); t.failed() || !h.failingSince.IsZero() || age < 0 || age >= takenEvery {
 			h.takenAt = t.takenAt
 		}
-		h.failingSince, h.failures, h.parkedAt, h.probeAt = time.Time{}, 0, time.Time{}, time.Time{}
+		h.failingSince = time.Time{}
+		h.failures = 0
+		h.parkedAt = time.Time{}
+		h.probeAt = time.Time{}
 	}
 	if t.failures.n > 0 {
 		h.draining = drainNothing
@@ -164,7 +174,8 @@ func (h Health) after(t *tally, now time.Time, p Policy) Health {
 			h.failingSince = t.failures.since
 		}
 		h.failures += t.failures.n
-		h.errorAt, h.error = now, t.last
+		h.errorAt = now
+		h.error = t.last
 		if !h.Parked() && (t.gone || h.failures >= ParkAttempts && !h.failingSince.After(now.Add(-p.ParkAfter))) {
 			h.parkedAt, h.probeAt = now, now.Add(p.ProbeEvery)
 		}
@@ -178,9 +189,9 @@ func (h Health) after(t *tally, now time.Time, p Policy) Health {
 	return h
 }
 
-// writeHealth queues the row of an endpoint that the transaction has locked, and tells
-// of its outage, which a success ends. Where an endpoint was well, that is looked at as
-// often as the time of a success is written.
+// writeHealth queues the update of an endpoint that the transaction has locked. It also reports
+// failures and successes to outage; a success ends the outage. Successes of a healthy endpoint are
+// reported only as often as their time is stored.
 func writeHealth(tx *sqldb.Tx, partnerID int64, before, after Health, t *tally, now time.Time) {
 	if after != before {
 		tx.Queue(`UPDATE endpoints SET failing_since = $2, failures = $3, parked_at = $4, probe_at = $5, probed = $6, last_taken_at = $7,
@@ -200,30 +211,29 @@ func writeHealth(tx *sqldb.Tx, partnerID int64, before, after Health, t *tally, 
 	}
 }
 
-// MaxCounted is how many waiting deliveries EndpointHealth counts: enough to see that
+// MaxCounted is the limit up to which EndpointHealth counts waiting deliveries: enough to see that
 // there are many, without reading a million rows.
 const MaxCounted = 10_000
 
-// EndpointHealth is how a partner's endpoint does, for operators.
+// EndpointHealth is the health of a partner's endpoint, for operators.
 type EndpointHealth struct {
-	FailingSince  time.Time // zero: its last attempt succeeded, or there was none
-	ParkedAt      time.Time // zero: it is not parked
-	ProbeAt       time.Time // of a parked one: when it is probed next
-	LastSuccessAt time.Time // to within takenEvery
+	FailingSince  time.Time // zero: the last attempt succeeded, or there was none
+	ParkedAt      time.Time // zero: not parked
+	ProbeAt       time.Time // next probe, if parked
+	LastSuccessAt time.Time // accurate to takenEvery
 	LastErrorAt   time.Time
-	LastError     string // what the last failed attempt met, in words
-	Waiting       int64  // deliveries that wait, up to MaxCounted
+	LastError     string // cause of the last failed attempt
+	Waiting       int64  // deliveries, up to MaxCounted
 	More          bool   // there are more
 }
 
-// EndpointHealth tells how a partner's endpoint does and how much waits for it.
+// EndpointHealth returns the health of a partner's endpoint and the number of waiting deliveries.
 func (o *Outbox) EndpointHealth(ctx context.Context, partnerID int64) (EndpointHealth, error) {
 	all, err := o.EndpointsHealth(ctx, []int64{partnerID}, MaxCounted)
 	return all[partnerID], err
 }
 
-// EndpointVersions returns a text for each of the partners that changes with how its
-// endpoint does.
+// EndpointVersions returns a string per partner that changes with the health of its endpoint.
 func (o *Outbox) EndpointVersions(ctx context.Context, partnerIDs []int64) (map[int64]string, error) {
 	found, err := sqldb.Versions(ctx, o.DB, partnerIDs, 7, `SELECT partner_id, changed, failing_since, failures, parked_at, probe_at, last_taken_at, last_error_at
 		FROM endpoints WHERE partner_id = ANY($1)`)

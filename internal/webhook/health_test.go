@@ -9,9 +9,9 @@ import (
 	"claviger/internal/webhook"
 )
 
-// TestHealthAfterAnswers: a success ends what was failing and opens a parked endpoint,
-// failures count, nothing but failures for long enough parks it, and a success after
-// enough of them has what waits sent early.
+// TestHealthAfterAnswers: a success ends a failing period and opens a parked endpoint; failures are
+// counted; failures only, for long enough, park it; a success after enough failures starts
+// draining.
 func TestHealthAfterAnswers(t *testing.T) {
 	const second, minute = time.Second, time.Minute
 	policy := webhook.Policy{ParkAfter: time.Hour, ProbeEvery: 5 * minute}
@@ -157,7 +157,7 @@ func TestHealthAfterAnswers(t *testing.T) {
 	}
 }
 
-// TestCauseInWords: what broke is told as it was, else what the status means.
+// TestCauseInWords: a broken attempt keeps its own text; otherwise the status is described.
 func TestCauseInWords(t *testing.T) {
 	for want, o := range map[string]webhook.Outcome{
 		"no answer within 10s":                             {Broke: "no answer within 10s", Status: 200},

@@ -10,29 +10,32 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// lock locks what a batch may change, reads it in the same round trip, and tells which
-// answers move their deliveries: those under a claim that still holds, to an endpoint that
-// nobody else has locked, of a delivery that is as it was when it was sent. Everybody who
-// changes open deliveries locks the endpoint first.
+// lock locks and reads the rows that a batch may change, in one round trip. It decides which
+// answers change their deliveries: the claim must still hold, no other transaction has locked the
+// endpoint, and the delivery is as it was when it was sent. Every change of pending deliveries
+// locks the endpoint first.
 func (s *Store) lock(ctx context.Context, tx *sqldb.Tx, b *batch) error {
-	claims, partners := map[cluster.Claim]bool{}, map[int64]bool{}
+	claims := map[cluster.Claim]bool{}
+	partners := map[int64]bool{}
 	var settled, licenses []int64
 	for _, a := range b.attempts {
-		claims[a.Claim], partners[a.PartnerID] = true, true
+		claims[a.Claim] = true
+		partners[a.PartnerID] = true
 		if a.Finished {
-			settled, licenses = append(settled, a.EventID), append(licenses, a.LicenseID)
+			settled = append(settled, a.EventID)
+			licenses = append(licenses, a.LicenseID)
 		}
 	}
 	fence := s.Node.Fence(tx, slices.Collect(maps.Keys(claims)))
 	endpoints := sqldb.QueueQuery(tx, scanHealth, `SELECT `+healthColumns+` FROM endpoints
-		WHERE partner_id = ANY($1) ORDER BY partner_id`+tx.SkipLockedNoKey(), slices.Sorted(maps.Keys(partners)))
+		WHERE partner_id = ANY($1) ORDER BY partner_id`+tx.SkipLocked, slices.Sorted(maps.Keys(partners)))
 	rows := sqldb.QueueQuery(tx, scanHead, `SELECT `+headColumns+`, 0 FROM outbox AS h WHERE h.event_id = ANY($1) AND h.`+isPendingToo, eventIDs(b.attempts))
 	next := s.queueNext(tx, settled, licenses)
 	held, err := fence.Held(ctx)
 	if err != nil {
 		return fmt.Errorf("lock shards: %w", err)
 	}
-	if err := b.read(ctx, endpoints, rows, next); err != nil {
+	if err := b.load(ctx, endpoints, rows, next); err != nil {
 		return err
 	}
 	exists, err := b.existing(ctx, tx, partners)
@@ -48,17 +51,17 @@ func (s *Store) lock(ctx context.Context, tx *sqldb.Tx, b *batch) error {
 	return nil
 }
 
-// queueNext asks for the next open delivery of each license whose head is settled. Asked
-// by NOT IN for what the batch settles, PostgreSQL makes a hash table of it; by = ANY it
-// would go through the list for each license.
+// queueNext queries the next pending delivery of each license with a settled head. For NOT IN
+// PostgreSQL builds a hash table of the settled ids; for = ANY it would scan the list for each
+// license.
 func (s *Store) queueNext(tx *sqldb.Tx, settled, licenses []int64) *sqldb.Result[head] {
 	return sqldb.QueueQuery(tx, scanSent, `SELECT `+headColumns+`, 0, `+sentColumn+` FROM `+s.DB.Numbers("$2")+`
 		JOIN outbox AS h ON h.event_id = (SELECT o.event_id FROM outbox AS o WHERE o.license_id = value AND o.`+IsPending+`
 			AND o.event_id NOT IN (SELECT value FROM `+s.DB.Numbers("$1")+`) ORDER BY o.event_id LIMIT 1)`, settled, licenses)
 }
 
-// read takes what was locked and asked for.
-func (b *batch) read(ctx context.Context, endpoints *sqldb.Result[Health], rows, next *sqldb.Result[head]) error {
+// load collects the results of the queries of lock.
+func (b *batch) load(ctx context.Context, endpoints *sqldb.Result[Health], rows, next *sqldb.Result[head]) error {
 	locked, err := endpoints.All(ctx)
 	if err != nil {
 		return fmt.Errorf("lock endpoints: %w", err)
@@ -71,7 +74,9 @@ func (b *batch) read(ctx context.Context, endpoints *sqldb.Result[Health], rows,
 	if err != nil {
 		return fmt.Errorf("read the next deliveries: %w", err)
 	}
-	b.health, b.rows, b.next = make(map[int64]*Health, len(locked)), make(map[int64]head, len(open)), make(map[int64]*head, len(heads))
+	b.health = make(map[int64]*Health, len(locked))
+	b.rows = make(map[int64]head, len(open))
+	b.next = make(map[int64]*head, len(heads))
 	for i := range locked {
 		b.health[locked[i].partnerID] = &locked[i]
 	}
@@ -84,8 +89,7 @@ func (b *batch) read(ctx context.Context, endpoints *sqldb.Result[Health], rows,
 	return nil
 }
 
-// existing tells which partners have an endpoint, locked or not. One whose partner was
-// removed has none.
+// existing returns the partners that have an endpoint, locked or not. A removed partner has none.
 func (b *batch) existing(ctx context.Context, tx *sqldb.Tx, partners map[int64]bool) (map[int64]bool, error) {
 	if len(b.health) == len(partners) {
 		return partners, nil
@@ -101,8 +105,8 @@ func (b *batch) existing(ctx context.Context, tx *sqldb.Tx, partners map[int64]b
 	return exists, nil
 }
 
-// move moves deliveries on: what the partner took leaves the outbox, the rest waits for
-// its next attempt. It writes how the endpoints do, and makes what comes next due.
+// move updates the deliveries. Accepted ones leave the outbox; the others wait for their next
+// attempt. It stores the health of the endpoints and makes the next deliveries due.
 func (s *Store) move(ctx context.Context, tx *sqldb.Tx, b *batch) error {
 	var done []int64
 	var failed []*Attempt
@@ -114,7 +118,7 @@ func (s *Store) move(ctx context.Context, tx *sqldb.Tx, b *batch) error {
 			failed = append(failed, a)
 		}
 		if b.health[a.PartnerID].urlVersion != a.To.urlVersion {
-			continue // what another URL did says nothing of this one
+			continue // answers of another URL say nothing about this one
 		}
 		if tallies[a.PartnerID] == nil {
 			tallies[a.PartnerID] = &tally{}
@@ -137,8 +141,8 @@ func (s *Store) move(ctx context.Context, tx *sqldb.Tx, b *batch) error {
 	return nil
 }
 
-// moveFailed moves failed deliveries on. What waits behind one is put off with it, so that
-// the search for due deliveries does not meet it before.
+// moveFailed updates failed deliveries. Deliveries behind a failed one are delayed with it, so that
+// the search for due deliveries skips them until then.
 func (s *Store) moveFailed(ctx context.Context, tx *sqldb.Tx, failed []*Attempt, b *batch) error {
 	if len(failed) == 0 {
 		return nil
@@ -172,13 +176,13 @@ func (s *Store) moveFailed(ctx context.Context, tx *sqldb.Tx, failed []*Attempt,
 	return err
 }
 
-// makeDue makes deliveries due that waited behind one that is settled, unless the endpoint
-// asked to wait: this node may be killed before it sends them.
+// makeDue makes deliveries due that waited behind a settled one, unless the endpoint asked to wait.
+// The node may be killed before it sends them.
 func makeDue(tx *sqldb.Tx, b *batch) {
 	var waiting []int64
 	for i, a := range b.attempts {
 		if r := b.recorded[i]; r.Stale || r.Locked {
-			delete(b.next, a.LicenseID) // its head is open
+			delete(b.next, a.LicenseID) // its head is still pending
 		}
 	}
 	for id, h := range b.next {

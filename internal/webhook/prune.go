@@ -8,26 +8,22 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// MaxAttempts is how many attempts of one event stay on record; only redelivery
-// makes more.
+// MaxAttempts is the number of stored attempts per event. Only redelivery exceeds it.
 const MaxAttempts = 100
 
-// Pruner removes the records of attempts whose time is over.
+// Pruner deletes expired records of attempts.
 type Pruner struct {
 	DB   *sqldb.DB
 	Now  func() time.Time
-	Keep time.Duration // how long the record of an attempt is kept
+	Keep time.Duration // retention of attempts
 }
 
-// Prune removes the records older than Keep, those beyond the newest MaxAttempts of
-// an event, and as old notes on who had what sent; it returns how many attempts it
-// removed. They are written nearly in the order of their ids, so it begins with the
-// lowest and needs no index by age; the odd one that an answer of the next batch
-// overtook goes with a later round. Deliveries and events stay.
+// Prune deletes attempts older than Keep, attempts beyond the newest MaxAttempts of an event, and
+// manual_sends rows of the same age. It returns the number of deleted attempts. Attempts are nearly
+// in the order of their ids, so no index by age is needed. Deliveries and events stay.
 func (k *Pruner) Prune(ctx context.Context) (int64, error) {
 	before := k.Now().Add(-k.Keep)
-	n, err := k.DB.DeleteInBatches(ctx, before, `DELETE FROM webhook_responses WHERE created_at < $1 AND id IN (
-		SELECT id FROM webhook_responses ORDER BY id LIMIT $2)`)
+	n, err := k.DB.DeleteAged(ctx, before, sqldb.Aged{From: `FROM webhook_responses`, Old: `created_at < $1`})
 	if err != nil {
 		return n, fmt.Errorf("prune webhook responses: %w", err)
 	}
@@ -39,15 +35,14 @@ func (k *Pruner) Prune(ctx context.Context) (int64, error) {
 	return n + surplus, err
 }
 
-// The sizes of the transactions that prune surplus attempts.
+// The sizes of transactions that prune surplus attempts.
 const (
 	surplusEvents = 100
 	surplusRows   = 1000
 )
 
-// pruneSurplus removes attempts beyond the newest MaxAttempts of each event that was
-// redelivered since they were last looked at. One that is still open is looked at
-// again.
+// pruneSurplus deletes attempts beyond the newest MaxAttempts of each event that was redelivered
+// since the last round. Pending events are checked again in the next one.
 func (k *Pruner) pruneSurplus(ctx context.Context) (n int64, err error) {
 	for after := int64(0); ; {
 		ids, err := sqldb.All(ctx, k.DB, sqldb.Value[int64],
@@ -67,8 +62,8 @@ func (k *Pruner) pruneSurplus(ctx context.Context) (n int64, err error) {
 	}
 }
 
-// pruneEvents removes some surplus attempts of the events. When none is left, those
-// that are settled need not be looked at any more.
+// pruneEvents deletes some surplus attempts of the events. If none is left, it removes settled
+// events from the list to check.
 func (k *Pruner) pruneEvents(ctx context.Context, ids []int64) (gone int64, err error) {
 	err = k.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		gone, err = tx.Exec(ctx, `DELETE FROM webhook_responses WHERE id IN (

@@ -18,7 +18,7 @@ func TestKeeperForgetsOldResponses(t *testing.T) {
 	respond(t, o, 1, old+10)
 	write(t, o, func(tx *sqldb.Tx) {
 		tx.Queue(`UPDATE webhook_responses SET created_at = $1`, start.Add(-time.Nanosecond))
-		// Exactly as old as it may get, and newer.
+		// exactly at the age limit, and newer
 		tx.Queue(`UPDATE webhook_responses SET created_at = $1 WHERE response_status >= $2`, start, old)
 		tx.Queue(`UPDATE webhook_responses SET created_at = $1 WHERE response_status > $2`, start.Add(time.Hour), old)
 	})
@@ -35,15 +35,35 @@ func TestKeeperForgetsOldResponses(t *testing.T) {
 	webhooktest.Same(t, "deliveries", len(due(t, o)), 4)
 }
 
-// TestSurplusAttemptsArePruned: of an event that was redelivered over and over, and
-// of the newest that was sent after it, the newest attempts stay.
+// TestOddAttemptsDoNotEndPruning: attempts with the lowest ids and the time of a wrong clock do not
+// protect old attempts behind them.
+func TestOddAttemptsDoNotEndPruning(t *testing.T) {
+	for name, odd := range map[string]int64{"one": 1, "as many as a batch has": 1000} {
+		t.Run(name, func(t *testing.T) {
+			o := box(t)
+			const keep = 30 * 24 * time.Hour
+			respond(t, o, 1, 5000)
+			write(t, o, func(tx *sqldb.Tx) {
+				tx.Queue(`UPDATE webhook_responses SET created_at = $1`, start.Add(-time.Hour))
+				tx.Queue(`UPDATE webhook_responses SET created_at = $1 WHERE id IN (SELECT id FROM webhook_responses ORDER BY id LIMIT $2)`, start.Add(400*24*time.Hour), odd)
+			})
+			k := &webhook.Pruner{DB: o.DB, Keep: keep, Now: func() time.Time { return start.Add(keep) }}
+			if n, err := k.Prune(t.Context()); n != 5000-odd || err != nil {
+				t.Errorf("pruned %d, %v; want %d", n, err, 5000-odd)
+			}
+		})
+	}
+}
+
+// TestSurplusAttemptsArePruned: for an event that was redelivered many times, and for the newest
+// event sent after it, only the newest attempts stay.
 func TestSurplusAttemptsArePruned(t *testing.T) {
 	o := box(t)
 	settle(t, o, 2, 2, 2, 2)
 	respond(t, o, 1, 2345)
 	respond(t, o, 2, webhook.MaxAttempts)
 	respond(t, o, 3, webhook.MaxAttempts+1)
-	respond(t, o, 4, webhook.MaxAttempts+1) // was never redelivered, and is not looked at
+	respond(t, o, 4, webhook.MaxAttempts+1) // never redelivered, so not examined
 	k := &webhook.Pruner{DB: o.DB, Now: o.Now, Keep: 100 * 365 * 24 * time.Hour}
 	prune := func(want int64) {
 		t.Helper()
@@ -62,7 +82,7 @@ func TestSurplusAttemptsArePruned(t *testing.T) {
 	if err != nil || fmt.Sprint(list.Total, list.Responses[0].ResponseStatus) != fmt.Sprint(3*webhook.MaxAttempts, 2345-webhook.MaxAttempts) {
 		t.Errorf("%d are left, the oldest %+v, %v", list.Total, list.Responses, err)
 	}
-	// What comes after the pruning is pruned too, also when nobody asks for another redelivery.
+	// Attempts after the pruning are pruned too, without another redelivery.
 	respond(t, o, 1, 5)
 	prune(5)
 	settle(t, o, 2, 2, 2, 2)

@@ -9,30 +9,30 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Recorded is what became of an attempt.
+// Recorded is the result of recording an attempt.
 type Recorded struct {
-	Stale      bool    // on record, and changed nothing: the claim is lost, or the delivery was redelivered or moved before
-	Locked     bool    // not on record, since somebody else has the endpoint: record it again
-	Next       *Item   // of the license, to be sent now; nil: none is open, or it waits
-	Superseded bool    // the license's refused events made way for the newest
-	Health     *Health // of the endpoint after all attempts
+	Stale      bool    // stored, without effect: the claim is lost, or the delivery was redelivered or moved before
+	Locked     bool    // not stored, another transaction has locked the endpoint: record it again
+	Next       *Item   // delivery of the license to send now; nil: none is pending, or it waits
+	Superseded bool    // the newest event of the license superseded its refused events
+	Health     *Health // of the endpoint after the whole batch
 }
 
-// batch is attempts that are recorded together, and what they change.
+// batch is a set of attempts recorded together, with their effects.
 type batch struct {
 	now      time.Time
 	attempts []*Attempt
 	recorded []Recorded // of each attempt
 
 	rows       map[int64]head    // open deliveries of the batch
-	next       map[int64]*head   // of each license whose head is settled
-	health     map[int64]*Health // of endpoints: before, and then after
+	next       map[int64]*head   // by license with a settled head
+	health     map[int64]*Health // of endpoints: first before, then after the batch
 	superseded map[int64]bool    // licenses
 }
 
-// Record writes attempts in one transaction, under the locks of shards and endpoints: each
-// as such, whatever became of the claim; where it leaves its delivery, how the endpoints
-// do, and which deliveries come next. It returns what became of each.
+// Record writes attempts in one transaction, under the locks of shards and endpoints. It always
+// stores the attempts themselves. It updates the deliveries, the health of the endpoints and the
+// next due deliveries only if the claim still holds. It returns a result per attempt.
 func (s *Store) Record(ctx context.Context, attempts []*Attempt) ([]Recorded, error) {
 	var b *batch
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -58,11 +58,12 @@ func (s *Store) Record(ctx context.Context, attempts []*Attempt) ([]Recorded, er
 	return b.recorded, nil
 }
 
-// complete says what became of attempts after the commit.
+// complete fills in the results after the commit.
 func (b *batch) complete() {
 	for i, a := range b.attempts {
 		if r := &b.recorded[i]; !r.Stale && !r.Locked {
-			r.Superseded, r.Health = b.superseded[a.LicenseID], b.health[a.PartnerID]
+			r.Superseded = b.superseded[a.LicenseID]
+			r.Health = b.health[a.PartnerID]
 			if h := b.next[a.LicenseID]; h != nil {
 				r.Next = &h.Item
 			}
@@ -70,7 +71,7 @@ func (b *batch) complete() {
 	}
 }
 
-// moved returns the attempts that move their deliveries.
+// moved returns the attempts that change their deliveries.
 func (b *batch) moved() (list []*Attempt) {
 	for i, a := range b.attempts {
 		if r := b.recorded[i]; !r.Stale && !r.Locked {
@@ -80,9 +81,9 @@ func (b *batch) moved() (list []*Attempt) {
 	return list
 }
 
-// unwritten returns the attempts to be written now. Whether the transaction of the time
-// before was committed may not be known; it may even be under way still. It has the locks
-// until it is decided, so what this one has locked and does not find is not on record.
+// unwritten returns the attempts to write now. An earlier transaction may have committed them, or
+// may still be running. It holds the locks until it ends. So an attempt that is locked and not
+// found here is not stored.
 func (b *batch) unwritten(ctx context.Context, tx *sqldb.Tx) (list []*Attempt, err error) {
 	for i, a := range b.attempts {
 		if !b.recorded[i].Locked && a.dropped <= 1 {

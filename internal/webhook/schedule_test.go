@@ -38,7 +38,7 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// The retries of one outage come back spread over a fifth of the wait.
+// The retries after an outage are spread over a fifth of the wait.
 func TestRetriesAreSpread(t *testing.T) {
 	s := webhook.Schedule{100 * time.Second}
 	const n = 1000

@@ -11,36 +11,35 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Cursor is a place in the order in which deliveries are searched: behind one that is due
-// at that time.
+// Cursor is a position in the search order: after a delivery that is due at that time.
 type Cursor struct {
 	DueAt   time.Time
 	EventID int64
 }
 
-// Search is what a lane wants of the database.
+// Search is a query of a lane.
 type Search struct {
 	PartnerID int64
 	Claim     cluster.Claim
-	To        *Destination // as it is known; not used where Reload is set
-	Reload    bool         // look at the endpoint, too
-	Due       bool         // search for what is due
-	Hints     []int64      // licenses to look at
+	To        *Destination // as known; unused if Reload is set
+	Reload    bool         // also load the endpoint
+	Due       bool         // search for due deliveries
+	Hints     []int64      // licenses to check
 	Held      int          // deliveries in memory, which may be found again
-	Space     int          // for so many more
-	After     Cursor       // where the search begins
+	Space     int          // space for more deliveries
+	After     Cursor       // start of the search
 }
 
-// Found is what a search brought.
+// Found is the result of a Search.
 type Found struct {
 	To       *Destination
-	Items    []*Item // what is due first, then what was hinted at
-	Due      int     // so many of them are due
-	Searched bool    // for what is due
-	More     bool    // than was asked for
+	Items    []*Item // due deliveries first, then hinted ones
+	Due      int     // number of due Items
+	Searched bool    // for due deliveries
+	More     bool    // there are more than were asked for
 }
 
-// Find looks at a partner's endpoint and for deliveries that can be sent now.
+// Find reads a partner's endpoint and the deliveries that can be sent now.
 func (s *Store) Find(ctx context.Context, q Search) (Found, error) {
 	f := Found{To: q.To}
 	if err := s.fill(ctx, q, &f); err != nil {
@@ -61,7 +60,7 @@ func (s *Store) fill(ctx context.Context, q Search, f *Found) error {
 	for i := range heads {
 		it := &heads[i].Item
 		it.Probe = f.To.Parked()
-		if !found[it.EventID] { // hinted and due is one
+		if !found[it.EventID] { // may be both hinted and due
 			f.Items = append(f.Items, it)
 		}
 		found[it.EventID] = true
@@ -81,7 +80,7 @@ func (s *Store) findEndpoint(ctx context.Context, q Search, f *Found) (err error
 	return err
 }
 
-// findHeads finds what is due and hinted at, or a probe for a parked endpoint.
+// findHeads finds due and hinted deliveries, or a probe for a parked endpoint.
 func (s *Store) findHeads(ctx context.Context, q Search, f *Found) ([]head, error) {
 	now := s.Now()
 	if f.To.Parked() {
@@ -104,7 +103,7 @@ func (s *Store) findHeads(ctx context.Context, q Search, f *Found) ([]head, erro
 	return found, err
 }
 
-// head is the first open delivery of a license.
+// head is the first pending delivery of a license.
 type head struct {
 	Item
 	refusals
@@ -113,40 +112,40 @@ type head struct {
 
 const headColumns = `h.event_id, h.partner_id, h.license_id, h.attempts, h.uncounted, h.generation, h.due_at, h.not_before, h.refusals, h.refused_since, h.refused_alone`
 
-// newestOpen is the newest open event of the license of h.
+// newestOpen selects the newest pending event of the license of h.
 var newestOpen = `(SELECT max(n.event_id) FROM outbox AS n WHERE n.license_id = h.license_id AND n.` + IsPending + `)`
 
 func scanHead(r *sqldb.Row, h *head) error {
 	return r.Scan(&h.EventID, &h.PartnerID, &h.LicenseID, &h.Attempts, &h.Uncounted, &h.Generation, &h.DueAt, &h.notBefore, &h.n, &h.since, &h.alone, &h.newest)
 }
 
-// sentColumn is what is sent of h. Asked for so, it is looked up for each h that is found;
-// a join may make PostgreSQL read all that was ever sent.
+// sentColumn selects the body of h. As a subquery it is looked up for each h found; with a join
+// PostgreSQL may read every delivery ever made.
 const sentColumn = `(SELECT d.body FROM deliveries AS d WHERE d.event_id = h.event_id)`
 
 func scanSent(r *sqldb.Row, h *head) error {
 	return r.Scan(&h.EventID, &h.PartnerID, &h.LicenseID, &h.Attempts, &h.Uncounted, &h.Generation, &h.DueAt, &h.notBefore, &h.n, &h.since, &h.alone, &h.newest, &h.Body)
 }
 
-// isFirst is whether h is the first open delivery of its license. PostgreSQL looks up the
-// one that stands in the way for each h; asked by NOT EXISTS, it may read all that is open.
-// It expects IS NOT TRUE of every second, and reads in order up to the limit. It would
-// expect IS NULL of next to none, and read and sort all that is due for each search.
+// isFirst is true if h is the first pending delivery of its license. PostgreSQL looks up the
+// preceding event for each h; with NOT EXISTS it may read everything pending. It estimates that IS
+// NOT TRUE matches every second row, and reads in order up to the limit. For IS NULL it would
+// estimate almost no matches, and read and sort everything due for each search.
 var isFirst = `(SELECT TRUE FROM outbox AS e
 	WHERE e.license_id = h.license_id AND e.` + IsPending + ` AND e.event_id < h.event_id ORDER BY e.event_id LIMIT 1) IS NOT TRUE`
 
-// selectDue is the search for what a condition on h says is due: the head of each license's
-// queue and no other.
+// selectDue returns the search for due deliveries by a condition on h: only the head of each
+// license's queue.
 func selectDue(condition string) string {
 	return `SELECT ` + headColumns + `, 0, ` + sentColumn + ` FROM outbox AS h
 		WHERE h.partner_id = $1 AND h.` + IsPending + ` AND ` + condition + ` AND (h.due_at, h.event_id) > ($4, $5) AND ` + isFirst + `
 		ORDER BY h.due_at, h.event_id LIMIT $3`
 }
 
-// findDue searches for due deliveries. While the endpoint drains, what waits for a later
-// time is as good as due.
+// findDue searches for due deliveries. While the endpoint drains, waiting retries count as due.
 func (s *Store) findDue(ctx context.Context, q Search, f *Found, now time.Time) ([]head, error) {
-	due, until := `h.due_at <= $2`, now
+	due := `h.due_at <= $2`
+	until := now
 	if f.To.draining != drainNothing {
 		due = `h.not_before <= $2`
 	}
@@ -155,21 +154,22 @@ func (s *Store) findDue(ctx context.Context, q Search, f *Found, now time.Time) 
 	}
 	limit := q.Space
 	if q.After == (Cursor{}) {
-		limit += q.Held // which may be found again
+		limit += q.Held // they may be found again
 	}
 	found, err := sqldb.All(ctx, s.DB, scanSent, selectDue(due), q.PartnerID, until, limit, q.After.DueAt, q.After.EventID)
 	if err != nil {
 		return nil, fmt.Errorf("search for due deliveries: %w", err)
 	}
-	f.Searched, f.More = true, len(found) == limit
+	f.Searched = true
+	f.More = len(found) == limit
 	if len(found) == 0 && q.Held == 0 && q.After == (Cursor{}) {
 		return nil, s.nothingDue(ctx, q, f.To.Health, now)
 	}
 	return found, nil
 }
 
-// nothingDue ends the draining of an endpoint for which nothing waits, and puts off what
-// is due behind a head that waits, so that the poll does not meet it before.
+// nothingDue ends the draining of an endpoint with nothing waiting. It delays deliveries behind a
+// head that waits, so that the poll skips them until then.
 func (s *Store) nothingDue(ctx context.Context, q Search, h Health, now time.Time) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if h.draining != drainNothing {
@@ -184,10 +184,9 @@ func (s *Store) nothingDue(ctx context.Context, q Search, h Health, now time.Tim
 	})
 }
 
-// findHinted looks at the first open delivery of licenses of which something was heard.
-// An untried one is sent whatever its time, which may be that of another node's clock.
-// One that was refused often enough makes way for a newer one, unless it is due: then its
-// next answer tells.
+// findHinted reads the first pending delivery of hinted licenses. An untried delivery is sent
+// regardless of its due time, which may come from another node's clock. One that was refused often
+// enough is superseded by a newer one, unless it is due: then its next answer decides.
 func (s *Store) findHinted(ctx context.Context, q Search, draining drain, now time.Time) ([]head, error) {
 	if len(q.Hints) == 0 {
 		return nil, nil
@@ -211,7 +210,7 @@ func (s *Store) findHinted(ctx context.Context, q Search, draining drain, now ti
 	}), nil
 }
 
-// headsOf reads the first open deliveries of licenses.
+// headsOf reads the first pending deliveries of licenses.
 func (s *Store) headsOf(ctx context.Context, licenses []int64) ([]head, error) {
 	found, err := sqldb.All(ctx, s.DB, scanSent, `SELECT `+headColumns+`, `+newestOpen+`, `+sentColumn+` FROM outbox AS h
 		WHERE h.license_id = ANY($1) AND h.`+IsPending+` AND `+isFirst, licenses)
@@ -221,8 +220,8 @@ func (s *Store) headsOf(ctx context.Context, licenses []int64) ([]head, error) {
 	return found, nil
 }
 
-// findProbe returns the head of the license after the one probed with last, so that one
-// event that is never taken cannot keep an endpoint parked.
+// findProbe returns the head of the license after the last probed one, so that one event that
+// always fails cannot keep an endpoint parked.
 func (s *Store) findProbe(ctx context.Context, partnerID, probed int64) ([]head, error) {
 	found, err := sqldb.All(ctx, s.DB, scanSent, `SELECT `+headColumns+`, 0, `+sentColumn+` FROM outbox AS h WHERE h.partner_id = $1 AND h.`+IsPending+` AND `+isFirst+`
 		ORDER BY CASE WHEN h.license_id > $2 THEN 0 ELSE 1 END, h.license_id LIMIT 1`, partnerID, probed)
@@ -232,9 +231,8 @@ func (s *Store) findProbe(ctx context.Context, partnerID, probed int64) ([]head,
 	return found, nil
 }
 
-// PutOff makes what was cut off when a shard was handed over due a little later, without
-// a counted attempt: the endpoint may still be at work with it. What came early keeps its
-// own time.
+// PutOff delays deliveries that were cut off when a shard was handed over, without a counted
+// attempt: the endpoint may still be processing them. An early retry keeps its own time.
 func (s *Store) PutOff(ctx context.Context, c cluster.Claim, events []int64, wait time.Duration) error {
 	due := s.Now().Add(wait)
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {

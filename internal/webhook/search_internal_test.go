@@ -7,8 +7,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestDuePlan: a lane reads what is due in its order and stops when it has enough, whatever
-// waits behind that. PostgreSQL once read and sorted all of it for each search.
+// TestDuePlan: a lane reads due deliveries in order and stops when it has enough, however many wait
+// behind them. PostgreSQL once read and sorted all of them for each search.
 func TestDuePlan(t *testing.T) {
 	db := sqldbtest.Open(t)
 	sqldbtest.Fill(t, db, 5000,

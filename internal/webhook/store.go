@@ -8,60 +8,64 @@ import (
 
 	"claviger/internal/cluster"
 	"claviger/internal/courier"
+	"claviger/internal/partner"
+	"claviger/internal/profile"
 	"claviger/internal/sqldb"
 )
 
-// Endpoint is where a partner's deliveries go.
+// Endpoint is the destination of a partner's deliveries.
 type Endpoint struct {
 	URL      string // "": none saved yet, or the partner is paused
 	Brand    string
 	Strict   bool
 	Secrets  courier.Secrets
-	Proven   bool      // a check or a delivery has shown that the URL works
-	InFlight int       // requests at most; 0: Policy.InFlight
-	Until    time.Time // when one of the secrets ends; zero: none does
+	Proven   bool      // a check or a delivery has succeeded
+	InFlight int       // maximum concurrent requests; 0: Policy.InFlight
+	Until    time.Time // end of a secret's validity; zero: none ends
 }
 
-// Policy is what an installation sets.
+// Policy contains the settings of an installation.
 type Policy struct {
 	Schedule   Schedule
-	ParkAfter  time.Duration // of nothing but failures
+	ParkAfter  time.Duration // time with failures only
 	ProbeEvery time.Duration // of a parked endpoint
-	Supersede  Supersede     // of refused events; none where its Attempts is 0
-	InFlight   int           // requests to one partner at most; 0: as many as the dispatcher allows
+	Supersede  Supersede     // of refused events; off if its Attempts is 0
+	InFlight   int           // maximum concurrent requests per partner; 0: the dispatcher's limit
 }
 
-// Store is the tables as the dispatcher uses them: it finds what is to be sent, and
-// records what came of it. What it writes is written only under claims that still hold.
+// Store is the dispatcher's access to the tables: it finds deliveries to send and records the
+// results. Results take effect only under claims that still hold.
 type Store struct {
 	DB         *sqldb.DB
 	Now        func() time.Time
 	Node       *cluster.Node
-	Endpoint   func(ctx context.Context, partnerID int64) (Endpoint, error)
+	Partners   *partner.Store
+	Profiles   *profile.Store
 	Policy     Policy
-	Superseded func(eventID, partnerID int64) // called after the commit for each event that made way
+	Superseded func(eventID, partnerID int64) // called after the commit for each superseded event
+
+	// Endpoint replaces the lookup in Partners and Profiles, for benchmarks and tests; nil: none.
+	Endpoint func(ctx context.Context, partnerID int64) (Endpoint, error)
 }
 
-// Destination is an endpoint and how it does. It never changes: who learns more makes
-// another.
+// Destination is an endpoint with its health. It is immutable: new knowledge makes a new one.
 type Destination struct {
 	Endpoint
 	Health
 }
 
-// Open reports whether the endpoint takes deliveries.
+// Open reports whether the endpoint accepts deliveries.
 func (t *Destination) Open() bool { return t.URL != "" && !t.Parked() }
 
-// loadEndpoint reads where a partner's deliveries go and how the endpoint does, and notes
-// whether it takes any.
+// loadEndpoint reads a partner's endpoint and its health, and stores whether it accepts deliveries.
 func (s *Store) loadEndpoint(ctx context.Context, partnerID int64) (*Destination, error) {
-	// The row is read first: whoever changes the endpoint meanwhile raises changed in it.
+	// The row is read first: a concurrent change of the endpoint increments changed in it.
 	h, err := s.readHealth(ctx, partnerID)
 	missing := errors.Is(err, sqldb.ErrNone)
 	if err != nil && !missing {
 		return nil, err
 	}
-	e, err := s.Endpoint(ctx, partnerID)
+	e, err := s.LookUp(ctx, partnerID)
 	if err != nil {
 		return nil, fmt.Errorf("look up the endpoint of partner %d: %w", partnerID, err)
 	}
@@ -85,8 +89,8 @@ func (s *Store) readHealth(ctx context.Context, partnerID int64) (Health, error)
 	return h, err
 }
 
-// makeEndpoint makes the row of an endpoint, under whose lock answers are recorded. A
-// partner that has neither a URL nor deliveries may have been removed.
+// makeEndpoint inserts the row of an endpoint; answers are recorded under its lock. A partner with
+// neither a URL nor deliveries may have been removed.
 func makeEndpoint(tx *sqldb.Tx, partnerID int64, known bool, now time.Time) {
 	tx.Queue(`INSERT INTO endpoints (partner_id, failing_since, failures, parked_at, probe_at, probed, updated_at)
 		SELECT CAST($1 AS bigint), 0, 0, 0, 0, 0, CAST($2 AS bigint) WHERE $3 OR EXISTS (SELECT 1 FROM outbox WHERE partner_id = $1)

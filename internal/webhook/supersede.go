@@ -13,23 +13,23 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Supersede says when an event that its endpoint keeps refusing makes way for a
-// newer event of the same license.
+// Supersede defines when a newer event of the same license replaces an event that its endpoint
+// keeps refusing.
 type Supersede struct {
-	After    time.Duration // since the first refusal, at least
-	Attempts int           // that were refused, at least
+	After    time.Duration // minimum time since the first refusal
+	Attempts int           // minimum number of refusals
 }
 
-// refusals is how often an open event was refused.
+// refusals counts the refusals of a pending event.
 type refusals struct {
 	n      int
 	since  time.Time // of the first
-	alone  bool      // it was refused although another event had been taken since the first refusal
-	newest int64     // open event of the license
+	alone  bool      // refused although another event was accepted since the first refusal
+	newest int64     // newest pending event of the license
 }
 
-// after counts one more refusal, by an endpoint that last took an event at that time. What
-// it took after the request was made does not count, but what was known then does.
+// after counts one more refusal by an endpoint that last accepted an event at takenAt. Events
+// accepted after this request was sent are ignored; the time known when it was sent counts.
 func (r refusals) after(refused *Attempt, takenAt time.Time) refusals {
 	if takenAt.After(refused.At) {
 		takenAt = refused.To.takenAt
@@ -42,16 +42,15 @@ func (r refusals) after(refused *Attempt, takenAt time.Time) refusals {
 	return r
 }
 
-// applies reports whether the event ends as superseded: it was refused often enough over
-// a long enough time, while the endpoint took others, and a newer event of the license
-// waits behind it. Where nothing is taken, the endpoint is out of order, and all events
-// wait.
+// applies reports whether the event is superseded: it was refused often and long enough while the
+// endpoint accepted others, and a newer event of the license waits. If the endpoint accepts
+// nothing, it is broken and all events wait.
 func (s Supersede) applies(h head, now time.Time) bool {
 	return s.Attempts > 0 && h.n >= s.Attempts && !h.since.IsZero() && now.Sub(h.since) >= s.After && h.alone && h.newest > h.EventID
 }
 
-// Refuses reports whether an answer that did not take an event refuses it as such:
-// one that says no, or an error of the request that does not only ask to wait.
+// Refuses reports whether an unsuccessful answer rejects this particular event: a body that says
+// no, or a 4xx status that does not only ask to wait.
 func Refuses(status int, body string) bool {
 	switch {
 	case status == 408, status == statusGone, status == 425, status == 429:
@@ -62,10 +61,9 @@ func Refuses(status int, body string) bool {
 	return status >= 200 && status < 300 && courier.Success(body) == courier.SaysNo
 }
 
-// supersede ends refused events that make way, and with each what waits between it and the
-// newest of its license, which is due now: it says all that the license became. The
-// endpoints are locked. One that was redelivered since it was read is sent first. It
-// returns the licenses.
+// supersede ends refused events that qualify, and the events between each and the newest of its
+// license. The newest is due now: it contains the complete state of the license. The endpoints must
+// be locked. A redelivery since the read wins: that event is sent first. It returns the licenses.
 func (s *Store) supersede(ctx context.Context, tx *sqldb.Tx, refused []head, now time.Time) (map[int64]bool, error) {
 	refused = slices.DeleteFunc(refused, func(h head) bool { return h.n < s.Policy.Supersede.Attempts || !h.alone })
 	if len(refused) == 0 || s.Policy.Supersede.Attempts <= 0 {
@@ -92,7 +90,7 @@ func (s *Store) supersede(ctx context.Context, tx *sqldb.Tx, refused []head, now
 	return licenses, s.makeWay(ctx, tx, slices.Sorted(maps.Keys(licenses)), now)
 }
 
-// makeWay ends all but the newest open event of licenses.
+// makeWay ends all but the newest pending event of licenses.
 func (s *Store) makeWay(ctx context.Context, tx *sqldb.Tx, licenses []int64, now time.Time) error {
 	type ended struct{ eventID, partnerID int64 }
 	list, err := sqldb.All(ctx, tx, func(r *sqldb.Row, e *ended) error { return r.Scan(&e.eventID, &e.partnerID) },
@@ -118,8 +116,8 @@ func (s *Store) makeWay(ctx context.Context, tx *sqldb.Tx, licenses []int64, now
 	return nil
 }
 
-// supersedeWaiting ends refused events behind which a newer one appeared. None of them is
-// on its way: their lane asks for it.
+// supersedeWaiting ends refused events with a newer one behind them. None of them is in flight,
+// because their lane makes the call.
 func (s *Store) supersedeWaiting(ctx context.Context, claim cluster.Claim, refused []head, now time.Time) error {
 	return s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		fence := s.Node.Fence(tx, []cluster.Claim{claim})

@@ -34,8 +34,7 @@ func TestSupersedeRule(t *testing.T) {
 	}
 }
 
-// TestSupersedeRuleIsOff: where no attempts are set nothing makes way, and one is enough
-// where one is set.
+// TestSupersedeRuleIsOff: with Attempts 0 nothing is superseded; with 1 a single refusal is enough.
 func TestSupersedeRuleIsOff(t *testing.T) {
 	r := webhook.Refused{Times: 1, Since: start, Alone: true, EventID: 1, NewestEvent: 2}
 	for attempts, want := range map[int]bool{0: false, 1: true, 2: false} {
@@ -45,8 +44,8 @@ func TestSupersedeRuleIsOff(t *testing.T) {
 	}
 }
 
-// TestRefusedAlone: what the endpoint took between the first refusal and the request that
-// was refused again counts, also where it took another event after that request.
+// TestRefusedAlone: an event accepted between the first refusal and the request refused next
+// counts, even if another was accepted after that request.
 func TestRefusedAlone(t *testing.T) {
 	first := webhook.Refused{}.After(start.Add(-time.Second), time.Time{}, start.Add(-time.Second))
 	if want := (webhook.Refused{Times: 1, Since: start}); first != want {
@@ -97,8 +96,8 @@ func TestWhatIsARefusal(t *testing.T) {
 	}
 }
 
-// TestRedeliveredEventMakesNoWay: who had a refused event sent again while it was to make
-// way for a newer one has it sent.
+// TestRedeliveredEventMakesNoWay: a refused event that is redelivered while it is about to be
+// superseded is sent.
 func TestRedeliveredEventMakesNoWay(t *testing.T) {
 	for name, redelivered := range map[string]bool{"left alone": false, "redelivered": true} {
 		t.Run(name, func(t *testing.T) {

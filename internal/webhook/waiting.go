@@ -10,7 +10,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Waiting tells what waits for a partner, for the mails to its contacts.
+// Waiting counts a partner's pending deliveries, for the emails to its contacts.
 func (o *Outbox) Waiting(ctx context.Context, partnerID int64) (outage.Counts, error) {
 	var c outage.Counts
 	err := o.DB.Read(ctx, func(tx *sqldb.Tx) error {

@@ -1,32 +1,32 @@
-// Package webhook owns the deliveries to partners and what every attempt met: the tables
-// deliveries, outbox, endpoints, redelivered, manual_sends and webhook_responses, and the
-// rules by which a delivery is due, tried again, given up or superseded. It sends nothing:
-// dispatch does, which asks Store what is to be sent and has it record what came of it.
-// What partners and operators read of the tables is in the folder history.
-// How a webhook is signed and posted, and which answer means success, is courier's; whom
-// to tell that an endpoint is down is outage's.
+// Package webhook owns the deliveries to partners and the records of their attempts: the tables
+// deliveries, outbox, endpoints, redelivered, manual_sends and webhook_responses. It owns the rules
+// for when a delivery is due, retried, given up or superseded.
 //
-// A delivery is written in the transaction of its event, so none can be lost: what is
-// sent, which never changes, and a row in the outbox, which is deleted when the partner
-// took it. The row stays when every attempt failed (exhausted) or a newer event of the
-// license replaced it (superseded); both can be redelivered. Each delivery is sent at
-// least once, with the same bytes and the same id every time.
+// It sends nothing: dispatch sends, asks Store for deliveries and has it record the results.
+// Package history reads the tables for partners and operators. Package courier signs and posts
+// webhooks and decides which answer means success. Package outage notifies people of an endpoint
+// that is down.
+//
+// A delivery is written in the transaction of its event, so none can be lost. It consists of the
+// body, which never changes, and a row in the outbox, which is deleted when the partner accepts it.
+// The row stays if every attempt failed (exhausted) or a newer event of the license replaced it
+// (superseded); both can be redelivered. Each delivery is sent at least once, always with the same
+// bytes and the same id.
 //
 // # Order
 //
-// Events of a license are sent strictly one after another in the order of their ids:
-// only the first open delivery of a license is sent, and the next when that is settled.
+// Events of a license are sent strictly one after another in the order of their ids: only the first
+// pending delivery of a license is sent, and the next when that is settled.
 //
 // # Endpoints
 //
-// An endpoint that does nothing but fail is parked: it gets a probe now and then, its
-// queue waits, and a success opens it again. Everybody who changes open deliveries locks
-// the row of the endpoint first.
+// An endpoint that only fails is parked: it gets an occasional probe and its queue waits. A success
+// opens it again. Every change of pending deliveries locks the row of the endpoint first.
 //
 // # Attempts
 //
-// Attempts are recorded in batches, in one transaction each. What was sent under a claim
-// that the node has lost is recorded as an attempt and changes nothing else.
+// Attempts are recorded in batches, each in one transaction. Attempts under a claim that the node
+// has lost are stored and change nothing else.
 package webhook
 
 import (
@@ -45,36 +45,36 @@ type Item struct {
 	LicenseID  int64
 	Body       string
 	Attempts   int // made before this one
-	Uncounted  int // of those, the ones that came early
+	Uncounted  int // early ones among them
 	Generation int64
 	DueAt      time.Time
-	Probe      bool // sent to see whether a parked endpoint is back
-	Early      bool // sent before the time of its retry, while the endpoint drains: an attempt that the schedule does not count
+	Probe      bool // sent to check whether a parked endpoint is back
+	Early      bool // a retry sent early, while the endpoint drains; the schedule does not count it
 }
 
-// State is where a delivery stands, in the table.
+// State is the state of a delivery in the table.
 type State int
 
 // The states.
 const (
-	Pending    State = iota + 1 // due at its time
-	Delivered                   // the partner took it; the row is deleted
+	Pending    State = iota + 1 // to be sent when due
+	Delivered                   // accepted by the partner; the row is deleted
 	Exhausted                   // every attempt failed; it can be redelivered
-	Superseded                  // it was refused, and a newer event of the license is sent in its place; likewise
+	Superseded                  // refused and replaced by a newer event of the license; can be redelivered
 )
 
-// The states in SQL. They stand in the text, since partial indexes are made for them.
+// The states in SQL. They are literals because partial indexes depend on them.
 var (
 	IsPending = "state = " + strconv.Itoa(int(Pending))
 	IsGivenUp = "state > " + strconv.Itoa(int(Delivered))
 
-	// isPendingToo is IsPending beside a list of events, which no partial index is for:
-	// PostgreSQL takes what is open to be little, and would read all of it, with what left
-	// it lately.
+	// isPendingToo is IsPending for use with a list of events. It prevents the use of a partial
+	// index: PostgreSQL underestimates the number of pending rows and would read all of them,
+	// including those that left the outbox recently.
 	isPendingToo = "state + 0 = " + strconv.Itoa(int(Pending))
 )
 
-// Stats counts deliveries by state.
+// Stats is the number of deliveries by state.
 type Stats struct {
 	Pending    int64
 	Delivered  int64

@@ -25,8 +25,7 @@ var (
 	respond = webhooktest.Respond
 )
 
-// settle sets the states of the four deliveries: 1 pending, 2 delivered, 3
-// exhausted.
+// settle sets the states of the four deliveries: 1 pending, 2 delivered, 3 exhausted.
 func settle(t *testing.T, o *webhook.Outbox, states ...int) {
 	t.Helper()
 	write(t, o, func(tx *sqldb.Tx) {
@@ -37,7 +36,7 @@ func settle(t *testing.T, o *webhook.Outbox, states ...int) {
 	})
 }
 
-// due is the events that are pending, with the attempts they had.
+// due returns the pending events with their attempts.
 func due(t *testing.T, o *webhook.Outbox) []string {
 	t.Helper()
 	got, err := sqldb.All(t.Context(), o.DB, func(r *sqldb.Row, s *string) error {
@@ -61,7 +60,7 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// TestTheFirstEventIsWrittenAsAnyOther: its row is made by another statement.
+// TestTheFirstEventIsWrittenAsAnyOther: another statement inserts its row.
 func TestTheFirstEventIsWrittenAsAnyOther(t *testing.T) {
 	o := box(t)
 	write(t, o, func(tx *sqldb.Tx) {

@@ -11,14 +11,14 @@ import (
 	"claviger/internal/paging"
 )
 
-// Envelope is the list envelope of the specification. Make it with List, so
-// that an empty one has items [] and not null.
+// Envelope is the list envelope of the specification. Make it with List, so that an empty list has
+// items [] and not null.
 type Envelope[T any] struct {
 	Size  int `json:"size"`
 	Items []T `json:"items"`
 }
 
-// List puts items into their envelope.
+// List wraps items in an envelope.
 func List[T any](items []T) Envelope[T] {
 	if items == nil {
 		items = []T{}
@@ -26,7 +26,7 @@ func List[T any](items []T) Envelope[T] {
 	return Envelope[T]{Size: len(items), Items: items}
 }
 
-// ListOf puts items into their envelope, each turned into its wire form by conv.
+// ListOf wraps items in an envelope, each converted to its wire form by conv.
 func ListOf[S, T any](items []S, conv func(S) T) Envelope[T] {
 	out := make([]T, len(items))
 	for i := range items {
@@ -35,13 +35,13 @@ func ListOf[S, T any](items []S, conv func(S) T) Envelope[T] {
 	return Envelope[T]{Size: len(out), Items: out}
 }
 
-// buffers are the pooled buffers of answers. One that grew past maxPooled is
-// left to the collector, so that a single huge answer does not stay in memory.
+// buffers are the pooled buffers of answers. A buffer that grew past maxPooled is left to the
+// garbage collector, so one huge answer does not stay in memory.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 const maxPooled = 256 << 10
 
-// release gives a buffer back, with what it has grown to.
+// release returns a buffer to the pool, with its grown capacity.
 func release(p *[]byte, b []byte) {
 	if cap(b) <= maxPooled {
 		*p = b[:0]
@@ -49,8 +49,8 @@ func release(p *[]byte, b []byte) {
 	}
 }
 
-// Encode returns v as the APIs write JSON: compact, without HTML escaping and
-// without a newline at the end.
+// Encode returns v as the APIs write JSON: compact, without HTML escaping and without a trailing
+// newline.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	if err := encode(&b, v); err != nil {
@@ -69,8 +69,8 @@ func encode(b *bytes.Buffer, v any) error {
 	return nil
 }
 
-// JSON answers v. It is encoded before the status is written, so an error of
-// encoding can still be answered: return it from the handler.
+// JSON answers v. It encodes before it writes the status, so an encoding error can still be
+// answered: return it from the handler.
 func JSON(w http.ResponseWriter, status int, v any) error {
 	p := buffers.Get().(*[]byte)
 	b := bytes.NewBuffer(*p)
@@ -82,8 +82,8 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 	return err
 }
 
-// Append answers the JSON that write appends to a pooled buffer. It is for the
-// hot lists; write must not keep the buffer.
+// Append answers the JSON that write appends to a pooled buffer. It is for frequent lists. write
+// must not retain the buffer.
 func Append(w http.ResponseWriter, status int, write func([]byte) []byte) error {
 	p := buffers.Get().(*[]byte)
 	b := write(*p)
@@ -92,17 +92,16 @@ func Append(w http.ResponseWriter, status int, write func([]byte) []byte) error 
 	return err
 }
 
-// Raw answers a body that is JSON already.
+// Raw answers a body that is already JSON.
 func Raw(w http.ResponseWriter, status int, body []byte) error {
 	return send(w, status, "application/json", body)
 }
 
-// NDJSON is the content type of JSON values on a line each.
+// NDJSON is the content type of newline-delimited JSON.
 const NDJSON = "application/x-ndjson"
 
-// Lines answers JSON values on a line each, as they come: next returns the next of them,
-// and none when all are answered. What it returned is on its way before it is called
-// again.
+// Lines answers newline-delimited JSON as a stream. next returns the next values, and none at the
+// end. Values are sent before next is called again.
 func Lines[T any](w http.ResponseWriter, next func() []T) error {
 	h := w.Header()
 	h.Set("Content-Type", NDJSON)
@@ -139,10 +138,10 @@ func NoContent(w http.ResponseWriter) error {
 	return nil
 }
 
-// sendError is the failure to send an answer: its client went away.
+// sendError means that an answer could not be sent, because its client went away.
 type sendError struct{ err error }
 
-// Error says what failed.
+// Error describes the failure.
 func (e *sendError) Error() string { return "send the answer: " + e.err.Error() }
 
 // Unwrap returns the error of the connection.
@@ -168,8 +167,8 @@ func send(w http.ResponseWriter, status int, contentType string, body []byte) er
 	return nil
 }
 
-// PageHeaders sets Link and, when total is known (not negative), X-Total-Count.
-// more says whether there is a next page when total is not known.
+// PageHeaders sets Link and, if total is known (not negative), X-Total-Count. more reports whether
+// there is a next page if total is not known.
 func PageHeaders(w http.ResponseWriter, r *http.Request, p paging.Page, total int64, more bool) {
 	h := w.Header()
 	h.Set("Link", p.Links(r.URL, total, more))
@@ -178,8 +177,7 @@ func PageHeaders(w http.ResponseWriter, r *http.Request, p paging.Page, total in
 	}
 }
 
-// CursorHeaders sets Link for a list whose next page begins at a cursor; next is ""
-// on the last page.
+// CursorHeaders sets Link for a list with cursors; next is "" on the last page.
 func CursorHeaders(w http.ResponseWriter, r *http.Request, p paging.Page, next string) {
 	w.Header().Set("Link", p.CursorLinks(r.URL, next))
 }

@@ -91,7 +91,7 @@ func TestPageHeaders(t *testing.T) {
 	}
 }
 
-// body is the error body as a program reads it.
+// body is the decoded error body.
 type body struct {
 	Error     string          `json:"error"`
 	Message   string          `json:"message"`
@@ -136,7 +136,7 @@ func TestFailShowsFaults(t *testing.T) {
 			t.Errorf("kind %d: noted %v", kind, note.Err)
 		}
 	}
-	// A kind that is added without a status would be answered as 500.
+	// A new kind without a status would be answered as 500.
 	if wire.Status(fault.Busy+1) != 500 {
 		t.Error("there is a kind of fault that this test does not know")
 	}
@@ -162,7 +162,7 @@ func TestFailDetails(t *testing.T) {
 	}
 }
 
-// away is an error as a database that is away has it.
+// away is the error of an unavailable database.
 type away struct{ error }
 
 func (away) Unavailable() bool { return true }

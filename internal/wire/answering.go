@@ -6,19 +6,19 @@ import (
 	"sync"
 )
 
-// leastExpected is how many bytes a request reserves for its answer, at least,
-// before that is known.
+// leastExpected is the minimum number of bytes that a request reserves before the size of its
+// answer is known.
 const leastExpected = 64 << 10
 
-// sizes is how long the last answer of a route to each caller was, those with less
-// than leastExpected aside. The next one is expected to be as long: a caller whose share
-// is too small for it waits before the answer is read rather than after.
+// sizes has the size of a route's last answer to each caller, if at least leastExpected. The next
+// answer is expected to be as long. So a caller with too small a share waits before the answer is
+// read, not after.
 type sizes struct {
 	mu   sync.Mutex
 	last map[string]int64
 }
 
-// expected is what to reserve for the next answer to a caller.
+// expected returns the size to reserve for a caller's next answer.
 func (s *sizes) expected(key string) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,9 +39,9 @@ func (s *sizes) set(key string, n int64) {
 	s.last[key] = n
 }
 
-// answering is a request that holds a share of the readers and of the unsent bytes of
-// all callers. It releases the reader as soon as the answer is known, since the client
-// may be slow to read it, and the bytes when the answer was sent.
+// answering is a request that holds a share of the readers and of the unsent bytes of all callers.
+// It releases the reader as soon as the answer is known, because the client may read slowly, and
+// the bytes when the answer was sent.
 type answering struct {
 	http.ResponseWriter
 	readers, bytes *Share
@@ -51,8 +51,8 @@ type answering struct {
 	held           int64 // bytes
 }
 
-// admit waits until the caller may read. The bytes come first, so that a caller
-// whose clients do not read their answers does not hold a reader while it waits.
+// admit waits until the caller may read. It acquires the bytes first: a caller with clients that do
+// not read their answers must not hold a reader while it waits.
 func (d *AuthRoutes[P]) admit(ctx context.Context, w http.ResponseWriter, key string, s *sizes) (*answering, error) {
 	expected := s.expected(key)
 	if err := d.Bytes.Acquire(ctx, key, expected); err != nil {
@@ -67,8 +67,8 @@ func (d *AuthRoutes[P]) admit(ctx context.Context, w http.ResponseWriter, key st
 	return a, nil
 }
 
-// reserve is called before an answer of n bytes is written. It fails when the caller's
-// share is too small; nothing has been answered then.
+// reserve is called before an answer of n bytes is written. It fails if the caller's share is too
+// small; nothing has been answered then.
 func (a *answering) reserve(n int) error {
 	a.stopReading()
 	a.sizes.set(a.key, int64(n))
@@ -89,7 +89,7 @@ func (a *answering) stopReading() {
 	}
 }
 
-// finish releases what is held.
+// finish releases reader and bytes.
 func (a *answering) finish() {
 	a.stopReading()
 	a.bytes.Release(a.key, a.held)

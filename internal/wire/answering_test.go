@@ -14,7 +14,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// slowReader is a client that reads its answer when it is told to.
+// slowReader is a client that reads its answer on command.
 type slowReader struct {
 	*httptest.ResponseRecorder
 	read chan struct{}
@@ -26,8 +26,8 @@ func (s *slowReader) Write(b []byte) (int, error) {
 	return s.ResponseRecorder.Write(b)
 }
 
-// shop is a table whose callers are named by a header, and whose answers have as
-// many bytes as they ask for. Reading takes until read is given to.
+// shop is a route table. A header names the caller, and answers have the requested size. Reading
+// blocks until a value is sent to read.
 type shop struct {
 	*wire.Mux
 	readers, bytes *wire.Share
@@ -64,14 +64,14 @@ func (s *shop) ask(method, caller string, size int) *slowReader {
 	return c
 }
 
-// finish lets whoever may read do so.
+// finish lets one admitted caller finish reading.
 func (s *shop) finish() {
 	s.read <- struct{}{}
 	synctest.Wait()
 }
 
-// TestReaderIsGivenBackBeforeTheAnswerIsSent has one reader, and clients that do
-// not read what they are answered: others are served all the same.
+// TestReaderIsGivenBackBeforeTheAnswerIsSent: with one reader, and clients that do not read their
+// answers, others are still served.
 func TestReaderIsGivenBackBeforeTheAnswerIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShop(1, 1<<20)
@@ -97,8 +97,8 @@ func TestReaderIsGivenBackBeforeTheAnswerIsSent(t *testing.T) {
 	})
 }
 
-// TestBytesAreHeldUntilTheyAreSent admits one large answer of a caller: of two
-// that it reads at the same time the second is refused, another caller's is sent.
+// TestBytesAreHeldUntilTheyAreSent: a caller may have one large answer in transit. Of two
+// concurrent ones the second is refused; another caller's is sent.
 func TestBytesAreHeldUntilTheyAreSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const large = 400 << 10
@@ -129,8 +129,8 @@ func TestBytesAreHeldUntilTheyAreSent(t *testing.T) {
 	})
 }
 
-// TestLongAnswersWaitBeforeTheyAreRead: a caller whose last answer was long, and
-// whose share is too small for another such, does not get to read it.
+// TestLongAnswersWaitBeforeTheyAreRead: a caller whose last answer was long waits before reading
+// the next if its share is too small.
 func TestLongAnswersWaitBeforeTheyAreRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const large = 400 << 10
@@ -144,11 +144,11 @@ func TestLongAnswersWaitBeforeTheyAreRead(t *testing.T) {
 		default:
 		}
 		close(second.read)
-		<-second.done // its patience is over
+		<-second.done // its patience has run out
 		if second.Code != 429 {
 			t.Errorf("the second is answered %d", second.Code)
 		}
-		third := s.ask("GET", "a", 10) // waits as well: what it will be is not known
+		third := s.ask("GET", "a", 10) // waits, too: its size is not known yet
 		close(unread.read)
 		s.finish()
 		close(third.read)
@@ -162,8 +162,8 @@ func TestLongAnswersWaitBeforeTheyAreRead(t *testing.T) {
 	})
 }
 
-// TestBytesOfOthersAreNoFaultOfTheCaller: nothing is left, and who holds none of it
-// is told to come again.
+// TestBytesOfOthersAreNoFaultOfTheCaller: a caller that holds nothing while all is used is told to
+// come again.
 func TestBytesOfOthersAreNoFaultOfTheCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShop(10, 1<<20)
@@ -172,7 +172,7 @@ func TestBytesOfOthersAreNoFaultOfTheCaller(t *testing.T) {
 		}
 		c := s.ask("GET", "b", 10)
 		close(c.read)
-		<-c.done // its patience is over
+		<-c.done // its patience has run out
 		if c.Code != 503 || c.Header().Get("Retry-After") == "" || !strings.Contains(c.Body.String(), `"unavailable"`) {
 			t.Errorf("answered %d %v %s", c.Code, c.Header(), c.Body)
 		}

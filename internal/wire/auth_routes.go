@@ -7,44 +7,44 @@ import (
 	"claviger/internal/fault"
 )
 
-// Handler serves a request of an authenticated caller. What it returns is
-// answered by Fail; nil means that it has answered.
+// Handler serves a request of an authenticated caller. Fail answers its error; nil means that it
+// has answered.
 type Handler[P any] func(w http.ResponseWriter, r *http.Request, who P) error
 
 // AuthRoutes makes routes for authenticated callers. P is the type of a caller, such as
 // a partner or an operator's token.
 type AuthRoutes[P any] struct {
-	// Authenticate returns the caller. It returns a fault of kind Unknown when
-	// the credentials are missing (code NoCredentials) or wrong.
+	// Authenticate returns the caller. It returns a fault of kind Unknown if the credentials are
+	// missing (code NoCredentials) or wrong.
 	Authenticate func(r *http.Request) (P, error)
 
-	// Recall returns a caller whom Authenticate returned before, without looking whether
-	// the credentials are still right. It serves RouteRecalling.
+	// Recall returns a caller that Authenticate returned before, without checking that the
+	// credentials are still valid. It is for RouteRecalling.
 	Recall func(r *http.Request) (P, bool)
 
-	// Name is the caller in the request line, such as "partner:3". It must not
-	// be a secret. The rate limit is kept under it too, unless Bucket is set.
+	// Name is the caller in the request line, such as "partner:3". It must not be a secret. It is
+	// also the key of the rate limit, unless Bucket is set.
 	Name func(P) string
 
-	// Bucket is what the rate limit is kept under, when it is not the name.
+	// Bucket returns the key of the rate limit, if it is not the name.
 	Bucket func(r *http.Request, who P) string
 
-	// Limit is how often a caller may call. Nil: as often as it likes.
+	// Limit is the rate limit per caller. Nil: no limit.
 	Limit *Limiter
 
-	// Guard throttles client addresses that present wrong credentials. Right ones
-	// are served whatever else came from their address. Nil: no guard.
+	// Guard throttles client addresses that present wrong credentials. Right ones are always
+	// served. Nil: no guard.
 	Guard *Guard
 
-	// Readers is what requests by GET read with, such as connections to the
-	// database, and Bytes the bytes of their answers that are on their way. Each
-	// caller has a share of both, under its name. Nil: there is enough.
+	// Readers limits the resources with which GET requests read, such as database connections.
+	// Bytes limits the unsent bytes of their answers. Each caller has a share of both, under its
+	// name. Nil: no limit.
 	Readers, Bytes *Share
 }
 
-// Route makes a route for authenticated callers that reads nothing of the query:
-// one that comes with any is refused. Each of may is asked in turn whether this
-// caller may at all; the first error is the answer.
+// Route makes a route for authenticated callers without query parameters: a request with any is
+// refused. Each function of may checks in turn whether this caller is allowed; the first error is
+// the answer.
 func (d *AuthRoutes[P]) Route(method, path string, h Handler[P], may ...func(P) error) Route {
 	return d.RouteWithQuery(method, path, func(w http.ResponseWriter, r *http.Request, who P) error {
 		if r.URL.RawQuery != "" {
@@ -56,7 +56,7 @@ func (d *AuthRoutes[P]) Route(method, path string, h Handler[P], may ...func(P) 
 	}, may...)
 }
 
-// RouteWithQuery is Route for a handler that reads the query, by Query.
+// RouteWithQuery is Route for a handler that reads the query, with Query.
 func (d *AuthRoutes[P]) RouteWithQuery(method, path string, h Handler[P], may ...func(P) error) Route {
 	var answers sizes
 	return Route{Method: method, Path: path, handle: func(w http.ResponseWriter, r *http.Request) error {
@@ -81,9 +81,9 @@ func (d *AuthRoutes[P]) RouteWithQuery(method, path string, h Handler[P], may ..
 	}}
 }
 
-// RouteRecalling is Route for a handler that refuses a caller whose credentials are no
-// longer right itself, with what else it reads. Who was seen before is then not looked up
-// first. Before any other refusal is answered, they are.
+// RouteRecalling is Route for a handler that itself refuses callers with revoked credentials, along
+// with its other reads. Known callers are then not looked up first. They are looked up before any
+// other refusal is answered.
 func (d *AuthRoutes[P]) RouteRecalling(method, path string, h Handler[P], may ...func(P) error) Route {
 	quick := *d
 	quick.Authenticate = func(r *http.Request) (P, error) {
@@ -131,15 +131,20 @@ func (d *AuthRoutes[P]) enter(w http.ResponseWriter, r *http.Request) (P, error)
 	quota := d.Limit.Take(name)
 	quota.Header(w.Header())
 	if !quota.OK {
-		f := fault.New(fault.Throttled, CodeRateLimited, "Too many requests: %d a minute are allowed. Wait as long as Retry-After says.", quota.Limit)
+		f := fault.New(
+			fault.Throttled,
+			CodeRateLimited,
+			"Too many requests: %d a minute are allowed. Wait as long as Retry-After says.",
+			quota.Limit,
+		)
 		f.After = quota.After
 		return nobody, f
 	}
 	return who, nil
 }
 
-// failed counts an authentication that failed, and returns the error to answer.
-// A request without credentials is no guess.
+// failed counts a failed authentication and returns the error to answer. A request without
+// credentials is not a guess.
 func (d *AuthRoutes[P]) failed(r *http.Request, err error) error {
 	f := fault.Of(err)
 	if f == nil || f.Kind != fault.Unknown || f.Code == NoCredentials {
@@ -149,19 +154,23 @@ func (d *AuthRoutes[P]) failed(r *http.Request, err error) error {
 	if q.OK {
 		return err
 	}
-	f = fault.New(fault.Throttled, codeTooManyFailures,
-		"%s Too many calls with wrong credentials came from this address: wait as long as Retry-After says before the next try.", f.Text)
+	f = fault.New(
+		fault.Throttled,
+		codeTooManyFailures,
+		"%s Too many calls with wrong credentials came from this address: wait as long as Retry-After says before "+
+			"the next try.",
+		f.Text,
+	)
 	f.After = q.After
 	return f
 }
 
-// NoCredentials is the code of a request that presents none. It does not count
-// as an attempt to guess.
+// NoCredentials is the code of a request without credentials. It does not count as a guess.
 const NoCredentials = "missing_credentials"
 
-// Credential returns the secret a request presents: as a bearer token, or in
-// one of the named headers. None, or an Authorization header of another scheme,
-// is a fault, which says where else there seems to be one.
+// Credential returns the secret of a request: a bearer token, or the value of one of the headers.
+// Without one, or with another Authorization scheme, it returns a fault that says where else a
+// secret seems to be.
 func Credential(r *http.Request, isSecret func(string) bool, headers ...string) (string, error) {
 	for _, name := range headers {
 		if v := strings.TrimSpace(r.Header.Get(name)); v != "" {

@@ -1,6 +1,6 @@
 package wire
 
-// The codes of this package's faults. Programs depend on them: they never change.
+// Fault codes of this package. Programs depend on them: they never change.
 const (
 	codeBodyTooLarge         = "body_too_large"
 	CodeInvalidBody          = "invalid_body"

@@ -14,57 +14,41 @@ import (
 	"claviger/internal/fault"
 )
 
-// DefaultBodyLimit is the size of the largest body that is read unless told otherwise.
+// DefaultBodyLimit is the default maximum size of a body.
 const DefaultBodyLimit = 1 << 20
 
-// Decoder reads request bodies. The zero value is ready.
+// Decoder decodes request bodies. The zero value is ready for use.
 type Decoder struct {
-	Limit    int64 // most bytes that are read; DefaultBodyLimit when not positive
+	Limit    int64 // maximum bytes; DefaultBodyLimit if not positive
 	JSONOnly bool  // forms are refused as an unsupported type
 
-	// IgnoreUnknown lets members through that dst does not have, as OAuth demands.
+	// IgnoreUnknown ignores members that dst does not have, as OAuth demands.
 	IgnoreUnknown bool
 
-	// ReadOnly is the resource as it is answered, a struct or nil. Members that it
-	// has and dst has not are ignored, so that what was read can be sent back.
+	// ReadOnly is the answered form of the resource, a struct or nil. Members that it has and dst
+	// lacks are ignored, so that a client can send back what it read.
 	ReadOnly any
 }
 
-// Decode reads a JSON or form body into dst; see Decoder.Decode.
-func Decode(w http.ResponseWriter, r *http.Request, dst any) error {
-	_, err := Decoder{}.Decode(w, r, dst)
-	return err
-}
-
-// DecodeJSON reads a JSON body into dst and refuses forms. It also returns the
-// body as it was sent, for those who compare requests by it.
-func DecodeJSON(w http.ResponseWriter, r *http.Request, dst any) ([]byte, error) {
-	return Decoder{JSONOnly: true}.Decode(w, r, dst)
-}
-
-// Decode reads the body of r into the struct that dst points to, and returns
-// the body as it was sent.
+// Decode decodes the body of r into the struct that dst points to, and returns the body as sent.
 //
-// The json tags of the struct name its members, for JSON and for forms alike:
-// strings, whole numbers and booleans, or pointers to them where it matters
-// whether one was given; in JSON also structs, slices and Time. Names are
-// compared exactly. A member that the struct does not have is a fault that names
-// the nearest one, see unknownParameter; one that is null was not given; one that
-// is given twice, or is of another type, is a fault that names it.
+// The json tags of the struct name its members, for JSON and for forms: strings, whole numbers and
+// booleans, or pointers to them if it matters whether one was given. In JSON they can also be
+// structs, slices and Time. Names are compared exactly. An unknown member is a fault that names the
+// nearest one, see unknownParameter. A null member counts as missing. A member that is repeated or
+// has another type is a fault that names it.
 //
-// An empty body is no fault and leaves dst as it is: the request asks for
-// nothing, and the caller decides what that means. A body that cannot be read
-// is always a fault.
+// An empty body is no fault and leaves dst unchanged: the request asks for nothing, and the caller
+// decides the meaning. An unreadable body is always a fault.
 //
-// The content type says how to read. Only a body that is not of its declared
-// type is tried as the other one, and only taken if it then has a member that
-// dst knows.
+// The content type selects the format. A body that does not have its declared type is tried as the
+// other one, and accepted only if it then has a member that dst knows.
 func (d Decoder) Decode(w http.ResponseWriter, r *http.Request, dst any) ([]byte, error) {
 	v := reflect.ValueOf(dst)
 	if v.Kind() != reflect.Pointer || v.Elem().Kind() != reflect.Struct {
 		return nil, fmt.Errorf("decode a body into %T, which is not a pointer to a struct", dst)
 	}
-	body, err := d.read(w, r)
+	body, err := d.body(w, r)
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +66,8 @@ func (d Decoder) Decode(w http.ResponseWriter, r *http.Request, dst any) ([]byte
 	return body, nil
 }
 
-// read reads the whole body, or refuses it.
-func (d Decoder) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// body reads the whole body, or refuses it.
+func (d Decoder) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.Body == nil {
 		return nil, nil
 	}
@@ -102,14 +86,19 @@ func (d Decoder) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		}
 	}
 	if tooLarge {
-		// The rest of the body is not worth reading, so the connection ends here.
+		// The rest of the body is not read, so the connection ends here.
 		w.Header().Set("Connection", "close")
-		return nil, fault.New(fault.TooLarge, codeBodyTooLarge, "The body is larger than %d bytes, the limit. Send a smaller one.", limit)
+		return nil, fault.New(
+			fault.TooLarge,
+			codeBodyTooLarge,
+			"The body is larger than %d bytes, the limit. Send a smaller one.",
+			limit,
+		)
 	}
 	return body, nil
 }
 
-// format is what a body is, or is said to be.
+// format is the actual or declared format of a body.
 type format int
 
 const (
@@ -153,7 +142,7 @@ func (d Decoder) unsupported(why string) error {
 	return fault.New(fault.Unsupported, codeUnsupportedMediaType, "%s Send %s.", why, accepted)
 }
 
-// parse reads body as declared, or else as the other type where that makes sense.
+// parse decodes body as declared, or as the other type if that makes sense.
 func (d Decoder) parse(body []byte, declared format, v reflect.Value) error {
 	s := shapeOf(v.Type())
 	if declared == inForm {
@@ -175,9 +164,8 @@ func (d Decoder) parse(body []byte, declared format, v reflect.Value) error {
 	return syntax
 }
 
-// formOf reads body as a form. What begins like JSON is none, although nearly
-// every text can be read as one: in a form, the brace would have been
-// percent-encoded.
+// formOf decodes body as a form. A body that begins like JSON is no form, although nearly every
+// text can be parsed as one: in a form, the brace would be percent-encoded.
 func formOf(body []byte) (url.Values, bool) {
 	if strings.ContainsRune(`{["`, rune(body[0])) {
 		return nil, false
@@ -186,12 +174,14 @@ func formOf(body []byte) (url.Values, bool) {
 	return values, err == nil
 }
 
-// invalidForm is the fault of a body that is said to be a form.
+// invalidForm returns the fault for a malformed form.
 func invalidForm() error {
-	return invalidBody("The body is not a form: it needs name=value pairs joined by &, with other characters percent-encoded.")
+	return invalidBody(
+		"The body is not a form: it needs name=value pairs joined by &, with other characters percent-encoded.",
+	)
 }
 
-// invalidBody is the fault of a body that cannot be understood.
+// invalidBody returns the fault for a body that cannot be understood.
 func invalidBody(text string, args ...any) *fault.Error {
 	return fault.New(fault.Invalid, CodeInvalidBody, text, args...)
 }

@@ -9,11 +9,11 @@ import (
 	"reflect"
 )
 
-// Each reads a body of several JSON objects and returns them one by one, for Item: an
-// array (application/json), or an object on each line (application/x-ndjson), which
-// lines reports. What is on a line is not looked at yet.
+// Each reads a body of several JSON objects and returns them separately, for Item. The body is an
+// array (application/json) or one object per line (application/x-ndjson), which lines reports. The
+// objects on lines are not checked yet.
 func (d Decoder) Each(w http.ResponseWriter, r *http.Request) (items [][]byte, lines bool, err error) {
-	body, err := d.read(w, r)
+	body, err := d.body(w, r)
 	if err != nil {
 		return nil, false, err
 	}
@@ -33,7 +33,11 @@ func (d Decoder) Each(w http.ResponseWriter, r *http.Request) (items [][]byte, l
 		return nil, false, err
 	}
 	if text[0] != '[' {
-		return nil, false, invalidBody("The body must be a JSON array, not %s, or have an object on each line as %s.", kindOf(text), NDJSON)
+		return nil, false, invalidBody(
+			"The body must be a JSON array, not %s, or have an object on each line as %s.",
+			kindOf(text),
+			NDJSON,
+		)
 	}
 	var list []json.RawMessage
 	if err := json.Unmarshal(text, &list); err != nil {
@@ -45,7 +49,7 @@ func (d Decoder) Each(w http.ResponseWriter, r *http.Request) (items [][]byte, l
 	return items, false, nil
 }
 
-// Item reads one of the objects that Each returned into the struct that dst points to; see
+// Item decodes one of the objects that Each returned into the struct that dst points to; see
 // Decode.
 func (d Decoder) Item(item []byte, dst any) error {
 	if err := checkJSON(item); err != nil {

@@ -15,7 +15,7 @@ import (
 	"claviger/internal/fault"
 )
 
-// decodeForm reads form values into the struct v.
+// decodeForm decodes form values into the struct v.
 func (d Decoder) decodeForm(values url.Values, v reflect.Value) error {
 	s := shapeOf(v.Type())
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -44,7 +44,7 @@ func (d Decoder) decodeForm(values url.Values, v reflect.Value) error {
 	return nil
 }
 
-// setText sets v, which is the member name, to what a form says.
+// setText sets v, the member name, to a form value.
 func setText(v reflect.Value, text, name string) error {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -65,7 +65,7 @@ func setText(v reflect.Value, text, name string) error {
 	}
 }
 
-// setInt sets a whole number from its digits, as JSON and forms both write it.
+// setInt sets a whole number from the digits that JSON and forms share.
 func setInt(v reflect.Value, text, path string) error {
 	n, err := strconv.ParseInt(text, 10, v.Type().Bits())
 	switch {
@@ -101,18 +101,18 @@ func setTime(v reflect.Value, text, path string) error {
 
 var timeType = reflect.TypeFor[Time]()
 
-// shape is the members of a struct, by their json tags.
+// shape has the members of a struct, by their json tags.
 type shape struct {
 	names  []string // in the order of the struct
 	fields map[string][]int
 }
 
-// shapes caches the shape of each type: there are as many as the APIs have bodies, and
-// finding one costs more than reading a small body.
+// shapes caches the shape of each type. There are as many as the APIs have bodies, and computing
+// one costs more than decoding a small body.
 var shapes sync.Map
 
-// shapeOf finds the members of a struct type. Fields without a json tag, and
-// those tagged "-", are none; untagged embedded structs lend theirs.
+// shapeOf finds the members of a struct type. Fields without a json tag, or with "-", are none.
+// Untagged embedded structs contribute theirs.
 func shapeOf(t reflect.Type) shape {
 	if known, ok := shapes.Load(t); ok {
 		return known.(shape)
@@ -130,8 +130,8 @@ func shapeOf(t reflect.Type) shape {
 	return s
 }
 
-// ignores reports whether a member that dst does not have is let through. Only the
-// resource itself, where prefix is empty, has members that are only read.
+// ignores reports whether an unknown member is ignored. Only the top level, with an empty prefix,
+// has read-only members.
 func (d Decoder) ignores(prefix, name string) bool {
 	if d.IgnoreUnknown || d.ReadOnly == nil || prefix != "" {
 		return d.IgnoreUnknown

@@ -14,7 +14,7 @@ import (
 	"claviger/internal/fault"
 )
 
-// checkJSON says where body is not one JSON value, or nil.
+// checkJSON returns a fault with the position at which body is not one JSON value, or nil.
 func checkJSON(body []byte) error {
 	if json.Valid(body) {
 		return nil
@@ -28,7 +28,7 @@ func checkJSON(body []byte) error {
 	return invalidBody("The body is not valid JSON: %s, at %s.", err, position(body, at))
 }
 
-// position says in words where offset is, as people count.
+// position describes an offset as line and column.
 func position(body []byte, offset int64) string {
 	before := body[:max(min(offset-1, int64(len(body))), 0)]
 	line := bytes.Count(before, []byte("\n")) + 1
@@ -36,21 +36,21 @@ func position(body []byte, offset int64) string {
 	return fmt.Sprintf("line %d, column %d", line, column)
 }
 
-// decodeJSON reads a valid JSON text into the struct v.
+// decodeJSON decodes a valid JSON text into the struct v.
 func (d Decoder) decodeJSON(body []byte, v reflect.Value) error {
 	if body[0] != '{' {
 		return invalidBody("The body must be a JSON object, not %s.", kindOf(body))
 	}
 	err := d.decodeObject(body, v, "")
 	if !utf8.Valid(body) && (err == nil || fault.Is(err, codeUnknownParameter)) {
-		// Every value was text, so it is the name of a member that is not.
+		// Every value was valid, so the name of a member is not.
 		return invalidBody("The body is not valid UTF-8.")
 	}
 	return err
 }
 
-// members calls visit with each member of a valid JSON object, in order. It looks
-// only for where values end: encoding/json would read each of them once more.
+// members calls visit with each member of a valid JSON object, in order. It only searches for the
+// end of values: encoding/json would parse each of them once more.
 func members(object []byte, visit func(name string, value []byte) error) error {
 	at := skipSpace(object, 1)
 	for object[at] != '}' {
@@ -72,8 +72,7 @@ func members(object []byte, visit func(name string, value []byte) error) error {
 	return nil
 }
 
-// skipSpace returns where what is not space begins, at or after an index of a
-// valid JSON text.
+// skipSpace returns the index of the first non-space at or after at in a valid JSON text.
 func skipSpace(text []byte, at int) int {
 	for text[at] == ' ' || text[at] == '\t' || text[at] == '\n' || text[at] == '\r' {
 		at++
@@ -81,8 +80,7 @@ func skipSpace(text []byte, at int) int {
 	return at
 }
 
-// valueEnd returns where the value ends that begins at an index of a valid JSON
-// object.
+// valueEnd returns the end of the value that begins at at in a valid JSON object.
 func valueEnd(text []byte, at int) int {
 	for depth := 0; ; at++ {
 		switch text[at] {
@@ -99,7 +97,7 @@ func valueEnd(text []byte, at int) int {
 			depth++
 		case '}', ']':
 			if depth == 0 {
-				return at // of the object that a number or a word stood last in
+				return at // the end of the object, after a number or a word
 			}
 			if depth--; depth == 0 {
 				return at + 1
@@ -112,7 +110,7 @@ func valueEnd(text []byte, at int) int {
 	}
 }
 
-// unquote reads a JSON string; most are what stands between the quotes.
+// unquote decodes a JSON string. Most are simply the text between the quotes.
 func unquote(value []byte) (string, error) {
 	if bytes.IndexByte(value, '\\') < 0 && utf8.Valid(value) {
 		return string(value[1 : len(value)-1]), nil
@@ -122,8 +120,7 @@ func unquote(value []byte) (string, error) {
 	return s, err
 }
 
-// decodeObject reads a valid JSON object into the struct v; prefix is where it
-// stands in the body.
+// decodeObject decodes a valid JSON object into the struct v; prefix is its position in the body.
 func (d Decoder) decodeObject(object []byte, v reflect.Value, prefix string) error {
 	s := shapeOf(v.Type())
 	var seen []string
@@ -144,7 +141,7 @@ func (d Decoder) decodeObject(object []byte, v reflect.Value, prefix string) err
 	})
 }
 
-// setJSON sets v, which is the member at path, to a valid JSON value.
+// setJSON sets v, the member at path, to a valid JSON value.
 func (d Decoder) setJSON(v reflect.Value, value []byte, path string) error {
 	if string(value) == "null" {
 		return nil
@@ -214,8 +211,8 @@ func (d Decoder) setSlice(v reflect.Value, value []byte, path string) error {
 	return nil
 }
 
-// textOf reads a JSON string. encoding/json puts U+FFFD in place of what is not
-// Unicode; we refuse it, so that what we store is what was sent.
+// textOf decodes a JSON string. encoding/json replaces invalid Unicode by U+FFFD; we refuse it, so
+// that the stored text is the sent text.
 func textOf(value []byte, path string) (string, error) {
 	if kindOf(value) != aString {
 		return "", wrongType(path, aString, value)
@@ -236,7 +233,7 @@ func textOf(value []byte, path string) (string, error) {
 	return s, checkText(s, path)
 }
 
-// The sorts of JSON values, in words.
+// Kinds of JSON values, in words.
 const (
 	aString = "a string"
 	aNumber = "a number"
@@ -244,7 +241,7 @@ const (
 	aWhole  = "a whole number"
 )
 
-// kindOf says what a valid JSON value is.
+// kindOf returns the kind of a valid JSON value.
 func kindOf(value []byte) string {
 	switch value[0] {
 	case '{':
@@ -273,7 +270,7 @@ func notText(path string) error {
 	return invalidBody("%s is not valid UTF-8.", path).On(path)
 }
 
-// checkText refuses the one character that no database column takes.
+// checkText refuses NUL, the one character that no database column accepts.
 func checkText(s, path string) error {
 	if strings.Contains(s, "\x00") {
 		return fault.Field(path, "must not contain a NUL character.")
@@ -281,7 +278,7 @@ func checkText(s, path string) error {
 	return nil
 }
 
-// short cuts a name that the sender made up to a length fit for a message.
+// short truncates a sender's name to a length fit for a message.
 func short(name string) string {
 	const most = 40
 	if utf8.RuneCountInString(name) <= most {

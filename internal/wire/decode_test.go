@@ -23,7 +23,7 @@ type person struct {
 	Name  string `json:"name"`
 }
 
-// order has one member of each sort that a body may hold.
+// order has one member of each supported type.
 type order struct {
 	Email    string     `json:"email"`
 	Name     *string    `json:"name"`
@@ -88,7 +88,7 @@ func TestDecode(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got order
-			if err := wire.Decode(httptest.NewRecorder(), post(t, tt.contentType, tt.body), &got); err != nil {
+			if err := decode(httptest.NewRecorder(), post(t, tt.contentType, tt.body), &got); err != nil {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(tt.want, got, sameTime); d != "" {
@@ -100,7 +100,7 @@ func TestDecode(t *testing.T) {
 
 var sameTime = cmp.Comparer(func(a, b wire.Time) bool { return time.Time(a).Equal(time.Time(b)) })
 
-// refusals are bodies that are read as order, and what is said of them.
+// refusals are bodies that do not decode as order, and their errors.
 var refusals = []struct {
 	name, contentType, body string
 	code, field, text       string // text: a part of the message
@@ -157,7 +157,7 @@ var refusals = []struct {
 func TestDecodeRefuses(t *testing.T) {
 	for _, tt := range refusals {
 		t.Run(tt.name, func(t *testing.T) {
-			f := fault.Of(wire.Decode(httptest.NewRecorder(), post(t, tt.contentType, tt.body), &order{}))
+			f := fault.Of(decode(httptest.NewRecorder(), post(t, tt.contentType, tt.body), &order{}))
 			if f == nil || f.Code != tt.code || f.Field != tt.field || !strings.Contains(f.Text, tt.text) {
 				t.Errorf("got %+v, want code %q, field %q and a text with %q", f, tt.code, tt.field, tt.text)
 			}
@@ -168,7 +168,7 @@ func TestDecodeRefuses(t *testing.T) {
 func TestDecodeTypes(t *testing.T) {
 	tests := []struct {
 		name, contentType string
-		json              bool // what a decoder of JSON alone is expected to take
+		json              bool // expected of a decoder with JSONOnly
 		both              bool
 	}{
 		{"JSON", jsonType, true, true},
@@ -184,11 +184,11 @@ func TestDecodeTypes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := wire.DecodeJSON(httptest.NewRecorder(), post(t, tt.contentType, `{"email":"x"}`), &order{})
+			_, err := wire.Decoder{JSONOnly: true}.Decode(httptest.NewRecorder(), post(t, tt.contentType, `{"email":"x"}`), &order{})
 			if refused := fault.Is(err, "unsupported_media_type"); refused == tt.json || !refused && err != nil {
 				t.Errorf("JSON only: got %v", err)
 			}
-			err = wire.Decode(httptest.NewRecorder(), post(t, tt.contentType, `{"email":"x"}`), &order{})
+			err = decode(httptest.NewRecorder(), post(t, tt.contentType, `{"email":"x"}`), &order{})
 			if refused := fault.Is(err, "unsupported_media_type"); refused == tt.both || !refused && err != nil {
 				t.Errorf("both: got %v", err)
 			}
@@ -196,19 +196,19 @@ func TestDecodeTypes(t *testing.T) {
 	}
 	compressed := post(t, jsonType, "\x1f\x8b")
 	compressed.Header.Set("Content-Encoding", "gzip")
-	if err := wire.Decode(httptest.NewRecorder(), compressed, &order{}); !fault.Is(err, "unsupported_media_type") {
+	if err := decode(httptest.NewRecorder(), compressed, &order{}); !fault.Is(err, "unsupported_media_type") {
 		t.Errorf("compressed: got %v", err)
 	}
 }
 
 func TestDecodeJSONTakesNoForm(t *testing.T) {
 	for _, contentType := range []string{jsonType, ""} {
-		if _, err := wire.DecodeJSON(httptest.NewRecorder(), post(t, contentType, "email=x"), &order{}); !fault.Is(err, "invalid_body") {
+		if _, err := (wire.Decoder{JSONOnly: true}).Decode(httptest.NewRecorder(), post(t, contentType, "email=x"), &order{}); !fault.Is(err, "invalid_body") {
 			t.Errorf("a form said to be %q: got %v", contentType, err)
 		}
 	}
 	body := " {\"email\":\"x\"}\n"
-	raw, err := wire.DecodeJSON(httptest.NewRecorder(), post(t, jsonType, body), &order{})
+	raw, err := wire.Decoder{JSONOnly: true}.Decode(httptest.NewRecorder(), post(t, jsonType, body), &order{})
 	if err != nil || string(raw) != body {
 		t.Errorf("the body as sent: got %q, %v", raw, err)
 	}
@@ -229,7 +229,7 @@ func TestDecodeLimit(t *testing.T) {
 		t.Errorf("one byte more, of unknown length: got %v", err)
 	}
 	huge := bytes.Repeat([]byte(" "), wire.DefaultBodyLimit+1)
-	if err := wire.Decode(httptest.NewRecorder(), post(t, jsonType, string(huge)), &order{}); !fault.Is(err, "body_too_large") {
+	if err := decode(httptest.NewRecorder(), post(t, jsonType, string(huge)), &order{}); !fault.Is(err, "body_too_large") {
 		t.Errorf("the default limit: got %v", err)
 	}
 }
@@ -241,7 +241,7 @@ func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 func TestDecodeBrokenBody(t *testing.T) {
 	r := post(t, jsonType, "")
 	r.Body, r.ContentLength = io.NopCloser(brokenReader{}), -1
-	if err := wire.Decode(httptest.NewRecorder(), r, &order{}); !fault.Is(err, "invalid_body") {
+	if err := decode(httptest.NewRecorder(), r, &order{}); !fault.Is(err, "invalid_body") {
 		t.Errorf("a body that cannot be read is not an empty one: got %v", err)
 	}
 }
@@ -249,14 +249,14 @@ func TestDecodeBrokenBody(t *testing.T) {
 func TestDecodeIntoAnythingElse(t *testing.T) {
 	var s string
 	for _, dst := range []any{order{}, &s, nil} {
-		if err := wire.Decode(httptest.NewRecorder(), post(t, jsonType, `{}`), dst); err == nil || fault.Of(err) != nil {
+		if err := decode(httptest.NewRecorder(), post(t, jsonType, `{}`), dst); err == nil || fault.Of(err) != nil {
 			t.Errorf("into %T: got %v, want an internal error", dst, err)
 		}
 	}
 	var bad struct {
 		Share float64 `json:"share"`
 	}
-	if err := wire.Decode(httptest.NewRecorder(), post(t, jsonType, `{"share":1}`), &bad); err == nil || fault.Of(err) != nil {
+	if err := decode(httptest.NewRecorder(), post(t, jsonType, `{"share":1}`), &bad); err == nil || fault.Of(err) != nil {
 		t.Errorf("a member of a sort we do not read: got %v, want an internal error", err)
 	}
 }
@@ -291,4 +291,10 @@ func TestDecodeValues(t *testing.T) {
 			}
 		})
 	}
+}
+
+// decode decodes a body as most handlers do.
+func decode(w http.ResponseWriter, r *http.Request, dst any) error {
+	_, err := wire.Decoder{}.Decode(w, r, dst)
+	return err
 }

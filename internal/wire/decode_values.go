@@ -8,13 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// Values reads a JSON or form body as the values of a form, for a request that
-// means the same in the query. A member of a JSON object that is no string stands
-// there as it was written, one that is null does not; what is given twice stays so,
-// and is for the caller to refuse. The content type need not be right, as in
-// Decode.
+// Values decodes a JSON or form body as form values, for a request that means the same in the
+// query. JSON members other than strings keep their notation, and null is left out. Repeated
+// members stay repeated; the caller refuses them. As in Decode, the content type may be wrong.
 func (d Decoder) Values(w http.ResponseWriter, r *http.Request) (url.Values, error) {
-	body, err := d.read(w, r)
+	body, err := d.body(w, r)
 	if err != nil {
 		return nil, err
 	}

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Deprecation says that a route will end, and when. docs/versions.md is what we promise.
+// Deprecation announces the end of a route. docs/versions.md has our promise.
 type Deprecation struct {
-	Since  time.Time // from when on nobody should begin to use it; zero: it is not deprecated
-	Sunset time.Time // when it ends; zero: that is not decided yet
+	Since  time.Time // from then on, do not begin to use it; zero: not deprecated
+	Sunset time.Time // when it ends; zero: not decided yet
 }
 
-// header tells the caller by the headers of RFC 9745 and RFC 8594, whatever is answered:
-// programs notice it long before people read of it.
+// header sets the headers of RFC 9745 and RFC 8594 on every answer: programs notice them long
+// before people read about the change.
 func (d Deprecation) header(h http.Header) {
 	if d.Since.IsZero() {
 		return

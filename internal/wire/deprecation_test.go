@@ -10,8 +10,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// TestDeprecation: callers of a route that will end are told so, also when they are
-// refused, and callers of others are not.
+// TestDeprecation: callers of a deprecated route are told so, also when they are refused, and
+// callers of others are not.
 func TestDeprecation(t *testing.T) {
 	old := wire.Public("GET", "/v2/old", echo("old"))
 	old.Deprecated = wire.Deprecation{

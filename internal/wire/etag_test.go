@@ -8,7 +8,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// tagged answers {} under a tag of its own making, with a Link header.
+// tagged answers {} with a computed tag and a Link header.
 func tagged(t *testing.T, link string, header ...string) *http.Response {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
@@ -57,7 +57,7 @@ func TestIfNoneMatch(t *testing.T) {
 	}
 }
 
-// TestTagCoversThePage: a body that is the same with another Link is another page.
+// TestTagCoversThePage: the same body with another Link is another page.
 func TestTagCoversThePage(t *testing.T) {
 	first := tagged(t, `</?page=2>; rel="next"`)
 	if got := tagged(t, "", first.Header.Get("ETag")); got.StatusCode != 200 {
@@ -65,7 +65,7 @@ func TestTagCoversThePage(t *testing.T) {
 	}
 }
 
-// TestTagsAreOfTheirParts: where one part ends and the next begins counts.
+// TestTagsAreOfTheirParts: the boundaries of parts count.
 func TestTagsAreOfTheirParts(t *testing.T) {
 	seen := map[string][]string{}
 	for _, parts := range [][]string{{"a", "b"}, {"ab"}, {"ab", ""}, {"", "ab"}, {"a", "c"}, nil} {
@@ -77,8 +77,7 @@ func TestTagsAreOfTheirParts(t *testing.T) {
 	}
 }
 
-// TestNotModifiedNeedsTheTag: whether there is anything at all, which "*" asks for,
-// is not known before it is read.
+// TestNotModifiedNeedsTheTag: "*" needs to know whether anything exists, which only a read shows.
 func TestNotModifiedNeedsTheTag(t *testing.T) {
 	for header, want := range map[string]bool{`W/"a"`: true, `"a"`: true, `"b"`: false, "*": false, "": false} {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)

@@ -10,11 +10,10 @@ import (
 	"claviger/internal/fault"
 )
 
-// StatusGone is the recorded status of a request whose client went away. It is
-// never sent: there is nobody to read it.
+// StatusGone is the recorded status of a request whose client went away. It is never sent.
 const StatusGone = 499
 
-// statuses is the one place where a kind of fault becomes an HTTP status.
+// statuses is the only mapping of fault kinds to HTTP statuses.
 var statuses = map[fault.Kind]int{
 	fault.Invalid:       http.StatusBadRequest,
 	fault.Unknown:       http.StatusUnauthorized,
@@ -28,7 +27,7 @@ var statuses = map[fault.Kind]int{
 	fault.Busy:          http.StatusServiceUnavailable,
 }
 
-// Status is the HTTP status of a kind of fault.
+// Status returns the HTTP status of a kind of fault.
 func Status(kind fault.Kind) int {
 	if s, ok := statuses[kind]; ok {
 		return s
@@ -58,17 +57,27 @@ type Check struct {
 	Answer  string      `json:"answer"`
 }
 
-// Signature is what a header's signature was made of, on the wire.
+// Signature has the inputs of a header's signature, on the wire.
 type Signature struct {
 	Header string `json:"header"`
 	Text   string `json:"text"`
 }
 
-// Checks is a transcript on the wire.
+// Checks converts a transcript to its wire form.
 func Checks(steps []fault.Check) []Check {
 	out := make([]Check, len(steps))
 	for i, c := range steps {
-		out[i] = Check{c.URL, c.Step, c.OK, c.Warning, c.Text, c.Likely, c.Sent, make([]Signature, len(c.Signed)), c.Answer}
+		out[i] = Check{
+			c.URL,
+			c.Step,
+			c.OK,
+			c.Warning,
+			c.Text,
+			c.Likely,
+			c.Sent,
+			make([]Signature, len(c.Signed)),
+			c.Answer,
+		}
 		for k, s := range c.Signed {
 			out[i].Signed[k] = Signature(s)
 		}
@@ -76,9 +85,9 @@ func Checks(steps []fault.Check) []Check {
 	return out
 }
 
-// Fail answers err and records it in the request's note. A fault is shown; any
-// other error is shown as an internal one, with the request id and nothing
-// else. What ran out of time, or was cut off by a stop, is 503: try again.
+// Fail answers err and records it in the request log. A fault is shown. Any other error is shown as
+// an internal error with the request id only. A timeout, or a request cut off by a stop, is 503:
+// try again.
 func Fail(w http.ResponseWriter, r *http.Request, err error) {
 	note := RequestLogOf(r.Context())
 	note.Err = err
@@ -93,16 +102,16 @@ func Fail(w http.ResponseWriter, r *http.Request, err error) {
 		return
 	}
 	if errors.Is(r.Context().Err(), context.DeadlineExceeded) && fault.Of(err) == nil {
-		// Whatever error the handler made of it, the time was up.
+		// Whichever error the handler returned, the deadline was the cause.
 		err = context.DeadlineExceeded
 	}
 	status, p := problemOf(w.Header(), err)
 	p.RequestID = note.ID
-	_ = JSON(w, status, p) // it holds nothing that cannot be encoded
+	_ = JSON(w, status, p) // encoding cannot fail
 }
 
-// Problem is the status and the body that Fail answers an error with, for an answer that
-// has several in it. An error that is no fault is recorded in the request's note.
+// Problem returns the status and the body with which Fail answers an error, for an answer with
+// several of them. An error that is no fault is recorded in the request log.
 func Problem(r *http.Request, err error) (status int, body any) {
 	note := RequestLogOf(r.Context())
 	if fault.Of(err) == nil {
@@ -131,7 +140,7 @@ func problemOf(h http.Header, err error) (int, problem) {
 	return http.StatusInternalServerError, internalError
 }
 
-// What is answered where the sender is not at fault.
+// Answers to errors that are not the sender's fault.
 var (
 	unavailableError = problem{
 		Error:   "unavailable",
@@ -143,8 +152,7 @@ var (
 	}
 )
 
-// unavailable reports whether err says that what it came from is away for now,
-// as a database can be.
+// unavailable reports whether err means a temporary outage, such as of the database.
 func unavailable(err error) bool {
 	away, ok := errors.AsType[interface {
 		error
@@ -153,7 +161,7 @@ func unavailable(err error) bool {
 	return ok && away.Unavailable()
 }
 
-// seconds rounds d up to whole seconds, as the headers count them.
+// seconds rounds d up to whole seconds, the unit of the headers.
 func seconds(d time.Duration) string {
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }

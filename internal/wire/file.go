@@ -9,23 +9,27 @@ import (
 	"time"
 )
 
-// File is what an answer is called that people save.
+// File describes an answer that people save.
 type File struct {
-	Name        string // as it is: it needs no escapes
+	Name        string // unescaped; must need no escapes
 	ContentType string
 }
 
-// pieceTimeout is how long a client may take for a piece of a file.
+// pieceTimeout is the timeout for sending a piece of a file.
 const pieceTimeout = 30 * time.Second
 
-// SendFile answers with a file that write writes piece by piece, for as long as the
-// client reads. Nothing is answered before the first piece, so an error before it is
-// answered as any other. After it, the connection is cut: what was sent must not look
-// like the whole.
+// SendFile answers with a file that write produces piece by piece, at the client's speed. Nothing
+// is answered before the first piece, so an earlier error is answered normally. A later error cuts
+// the connection: a part must not look like the whole.
 //
-// The caller's share of readers and bytes is released at once: write holds nothing of
-// the database while the client reads.
-func SendFile(w http.ResponseWriter, r *http.Request, f File, write func(ctx context.Context, to io.Writer) error) error {
+// The caller's share of readers and bytes is released immediately: write must hold no database
+// resources while the client reads.
+func SendFile(
+	w http.ResponseWriter,
+	r *http.Request,
+	f File,
+	write func(ctx context.Context, to io.Writer) error,
+) error {
 	if a, ok := w.(*answering); ok {
 		a.finish()
 	}
@@ -48,7 +52,7 @@ func SendFile(w http.ResponseWriter, r *http.Request, f File, write func(ctx con
 	panic(http.ErrAbortHandler)
 }
 
-// fileWriter sends pieces at once. A client that does not read is cut off.
+// fileWriter sends pieces immediately. A client that does not read is cut off.
 type fileWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -70,13 +74,13 @@ func (o *fileWriter) begin() {
 // Write sends a piece.
 func (o *fileWriter) Write(b []byte) (int, error) {
 	if !o.begun {
-		_ = o.control.SetReadDeadline(time.Time{}) // it lasts longer than a request may take to be read
+		_ = o.control.SetReadDeadline(time.Time{}) // the transfer may outlast the read deadline
 		o.begin()
 	}
 	const most = 64 << 10
 	sent := 0
 	for sent < len(b) {
-		// A writer without deadlines, as in tests, has no client that is slow.
+		// A writer without deadlines, as in tests, has no slow client.
 		_ = o.control.SetWriteDeadline(time.Now().Add(pieceTimeout))
 		n, err := o.w.Write(b[sent:min(sent+most, len(b))])
 		sent += n

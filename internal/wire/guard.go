@@ -7,24 +7,23 @@ import (
 	"sync"
 )
 
-// suspectLookups is how many credentials from addresses that sent too many wrong
-// ones are looked up at once. The rest of them wait their turn, so that a flood of
-// wrong keys leaves the database to everybody else.
+// suspectLookups is the number of concurrent lookups for addresses that sent too many wrong
+// credentials. The rest wait their turn, so a flood of wrong keys does not occupy the database.
 const suspectLookups = 4
 
-// Guard throttles those who present wrong credentials. It never refuses right
-// ones: what comes from an address with too many failures is looked up all the
-// same, a few at a time. A nil Guard throttles nobody.
+// Guard throttles clients that present wrong credentials. It never refuses right ones: credentials
+// from an address with too many failures are still looked up, a few at a time. A nil Guard does not
+// throttle.
 type Guard struct {
-	// Failures is how many wrong credentials are answered as such, per key of Count.
+	// Failures limits how many wrong credentials are answered with 401, per key of Count.
 	Failures *Limiter
 
 	once  sync.Once
 	slots chan struct{}
 }
 
-// Lookup runs find, which looks up the credentials of r. It waits for its turn
-// when the client's address has presented too many wrong ones.
+// Lookup runs find, which looks up the credentials of r. It waits for its turn if the client's
+// address has presented too many wrong ones.
 func (g *Guard) Lookup(r *http.Request, find func() error) error {
 	if g == nil {
 		return find()
@@ -42,8 +41,8 @@ func (g *Guard) Lookup(r *http.Request, find func() error) error {
 	}
 }
 
-// Count counts wrong credentials under each of keys, up to the first that has too
-// many, and returns where that one stands.
+// Count counts wrong credentials under each of keys, up to the first one over its limit, and
+// returns the quota of that key.
 func (g *Guard) Count(keys ...string) Quota {
 	q := Quota{OK: true}
 	if g == nil {

@@ -11,8 +11,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// TestGuardBoundsLookups: of what comes from an address with too many failures a
-// few are looked up at a time; others do not wait for them, and each has its turn.
+// TestGuardBoundsLookups: for an address with too many failures, only a few lookups run
+// concurrently. Others do not wait for them, and each gets its turn.
 func TestGuardBoundsLookups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const flood = 50

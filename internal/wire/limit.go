@@ -10,16 +10,16 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// DefaultKeys is how many keys a Limiter keeps account of unless told otherwise.
+// DefaultKeys is the default number of keys that a Limiter stores.
 const DefaultKeys = 10_000
 
-// Limiter allows each key so many calls a minute, by a bucket that holds a
-// minute's worth and fills evenly. It stores a bounded number of keys: the one longest
-// not seen is dropped first, and then starts with a full bucket.
-// A nil Limiter, and one whose PerMinute is not positive, allows everything.
+// Limiter allows each key a number of calls per minute, by a bucket that holds a minute's worth and
+// fills evenly. It stores a limited number of keys. The least recently seen key is dropped first,
+// and would start again with a full bucket. A nil Limiter, and one without a positive PerMinute,
+// allows everything.
 type Limiter struct {
 	PerMinute int
-	Keys      int              // how many keys are kept; DefaultKeys when not positive
+	Keys      int              // maximum number of keys; DefaultKeys if not positive
 	Now       func() time.Time // the clock; time.Now when nil
 
 	mu      sync.Mutex
@@ -32,16 +32,16 @@ type bucket struct {
 	rate *rate.Limiter
 }
 
-// Quota is what a key has left after a call.
+// Quota is the state of a key after a call.
 type Quota struct {
 	OK        bool          // the call is within the limit
-	Limit     int           // calls a minute; 0 when there is no limit
-	Remaining int           // calls that may follow at once
+	Limit     int           // calls per minute; 0: no limit
+	Remaining int           // calls that may follow immediately
 	Reset     time.Duration // until the bucket is full again
-	After     time.Duration // until the next call is allowed, when this one is not
+	After     time.Duration // until the next call is allowed, if this one is not
 }
 
-// Header sets the RateLimit headers, when there is a limit.
+// Header sets the RateLimit headers if there is a limit.
 func (q Quota) Header(h http.Header) {
 	if q.Limit <= 0 {
 		for _, name := range []string{"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"} {
@@ -57,8 +57,8 @@ func (q Quota) Header(h http.Header) {
 // Take counts a call of key.
 func (l *Limiter) Take(key string) Quota { return l.count(key, 1) }
 
-// held reports whether key has used up its calls, without counting one, and
-// how long until there is one again.
+// held reports whether key has used up its calls, without counting one, and the time until the
+// next.
 func (l *Limiter) held(key string) (time.Duration, bool) {
 	q := l.count(key, 0)
 	return q.After, q.Limit > 0 && q.Remaining == 0
@@ -88,13 +88,13 @@ func (l *Limiter) count(key string, n int) Quota {
 	return q
 }
 
-// refill is how long it takes to gain so many calls.
+// refill returns the time to gain this many calls.
 func (l *Limiter) refill(tokens float64) time.Duration {
 	return time.Duration(tokens / float64(l.PerMinute) * float64(time.Minute))
 }
 
-// bucket returns the bucket of key as the most recently seen one. An unknown
-// key gets one if create is set, in place of the oldest when the limiter is full.
+// bucket returns the bucket of key and marks it as most recently seen. With create, an unknown key
+// gets a bucket, which replaces the oldest if the limiter is full.
 func (l *Limiter) bucket(key string, create bool) *rate.Limiter {
 	if e, ok := l.buckets[key]; ok {
 		l.recent.MoveToFront(e)

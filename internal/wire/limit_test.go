@@ -12,7 +12,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// clock is a clock that moves when told.
+// clock is a manual clock.
 type clock struct{ at time.Time }
 
 func newClock() *clock                { return &clock{time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)} }
@@ -68,7 +68,7 @@ func TestNoLimit(t *testing.T) {
 
 func TestLimiterForgetsTheOldestKey(t *testing.T) {
 	l := &wire.Limiter{PerMinute: 10, Keys: 3, Now: newClock().now}
-	for _, key := range []string{"a", "b", "c", "a", "d"} { // d takes b's place: a was seen since
+	for _, key := range []string{"a", "b", "c", "a", "d"} { // d replaces b, because a was seen later
 		l.Take(key)
 	}
 	for key, want := range map[string]int{"a": 7, "c": 8, "d": 8} {

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Misplaced says how a request that presents no credentials seems to present them
-// in a way that is not read; "" when it does not. isSecret tells a secret by its
-// form. Nothing of the secret is shown.
+// Misplaced explains how a request without credentials seems to present them in a way that is not
+// read, or returns "". isSecret recognizes a secret by its form. The message never contains the
+// secret.
 func Misplaced(r *http.Request, isSecret func(string) bool) string {
 	if text := misspelt(r.Header.Values("Authorization")); text != "" {
 		return text
@@ -24,14 +24,14 @@ func Misplaced(r *http.Request, isSecret func(string) bool) string {
 	}
 	for _, values := range r.URL.Query() {
 		if slices.ContainsFunc(values, isSecret) {
-			return "The query has a secret, which is not read there and ends up in logs: have it replaced if somebody can have seen it."
+			return "The query has a secret, which is not read there and ends up in logs: have it replaced if " +
+				"others can have seen it."
 		}
 	}
 	return ""
 }
 
-// misspelt says what is wrong with a header Authorization that holds no bearer
-// token.
+// misspelt explains what is wrong with an Authorization header without a bearer token.
 func misspelt(values []string) string {
 	if len(values) == 0 {
 		return ""

@@ -8,8 +8,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// TestMisplaced: who sends a secret in a wrong way is told which, and the secret
-// is not shown.
+// TestMisplaced: the sender of a misplaced secret is told the mistake, and the secret is not shown.
 func TestMisplaced(t *testing.T) {
 	isSecret := func(s string) bool { return strings.HasPrefix(s, "lk_") }
 	for name, c := range map[string]struct{ path, header, value, want string }{

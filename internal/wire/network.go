@@ -7,30 +7,31 @@ import (
 	"time"
 )
 
-// NetworkLimiter allows each client so many calls a minute, and each larger network
-// around an IPv6 client twice as many as the next smaller one: who has a /48 has
-// 65,536 networks of households to call from. It stores a bounded number of
-// networks of each size. A nil NetworkLimiter allows everything.
+// NetworkLimiter allows each client a number of calls per minute, and each larger network around an
+// IPv6 client twice as many as the next smaller one: the owner of a /48 has 65,536 household
+// networks. It stores a limited number of networks of each size. A nil NetworkLimiter allows
+// everything.
 type NetworkLimiter struct {
 	sizes [len(networkSizes)]Limiter
 }
 
-// networkSizes are the IPv6 prefixes that are counted: of a household, of a site,
-// and of what providers give to whoever asks.
+// networkSizes are the counted IPv6 prefixes: of a household, of a site, and of an allocation that
+// providers give to anyone.
 var networkSizes = [...]int{64, 56, 48}
 
-// NewNetworkLimiter makes a limiter that allows an IPv4 address or an IPv6 /64 so
-// many calls a minute. The clock is time.Now when now is nil.
+// NewNetworkLimiter makes a limiter that allows an IPv4 address or an IPv6 /64 this many calls per
+// minute. If now is nil, the clock is time.Now.
 func NewNetworkLimiter(perMinute int, now func() time.Time) *NetworkLimiter {
 	l := &NetworkLimiter{}
 	for i := range l.sizes {
-		l.sizes[i].PerMinute, l.sizes[i].Now = perMinute<<i, now
+		l.sizes[i].PerMinute = perMinute << i
+		l.sizes[i].Now = now
 	}
 	return l
 }
 
-// Take counts a call of the client that r comes from. What a smaller network is
-// refused is not counted for the larger ones.
+// Take counts a call of the client of r. A call refused for a smaller network is not counted for
+// the larger ones.
 func (l *NetworkLimiter) Take(r *http.Request) Quota {
 	q := Quota{OK: true}
 	if l == nil {
@@ -44,12 +45,12 @@ func (l *NetworkLimiter) Take(r *http.Request) Quota {
 	return q
 }
 
-// Client is the address failed authentications are counted under. A household has a whole /64 of
-// IPv6 addresses, so those count as one.
+// Client returns the key under which failed authentications are counted. A household has a whole
+// /64 of IPv6 addresses, so these count as one.
 func Client(r *http.Request) string { return networks(r)[0] }
 
-// Address is the address of the client: that of the note, or of the connection
-// where there is none. It is the zero one when it is not known.
+// Address returns the address of the client: from the request log, or else from the connection. It
+// is zero if unknown.
 func Address(r *http.Request) netip.Addr {
 	host := RequestLogOf(r.Context()).Client
 	if host == "" {
@@ -62,8 +63,8 @@ func Address(r *http.Request) netip.Addr {
 	return addr.Unmap().WithZone("")
 }
 
-// networks are what the client of r is counted under, by networkSizes; an IPv4
-// address stands for itself alone.
+// networks returns the keys under which the client of r is counted, by networkSizes. An IPv4
+// address counts only as itself.
 func networks(r *http.Request) []string {
 	addr := Address(r)
 	if !addr.Is6() {

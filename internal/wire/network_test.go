@@ -8,13 +8,13 @@ import (
 	"claviger/internal/wire"
 )
 
-// TestNetworkLimiter: an IPv6 client is counted by /64, /56 and /48, each with
-// twice the calls of the one before; an IPv4 address stands for itself.
+// TestNetworkLimiter: an IPv6 client is counted by /64, /56 and /48, each with twice the calls of
+// the one before. An IPv4 address counts only as itself.
 func TestNetworkLimiter(t *testing.T) {
 	for name, tt := range map[string]struct {
 		address func(i int) string
-		calls   int // of how many
-		want    int // so many are allowed
+		calls   int // number of calls
+		want    int // number of allowed ones
 	}{
 		"one IPv4 address": {func(int) string { return "192.0.2.1" }, 100, 5},
 		"IPv4 addresses":   {func(i int) string { return fmt.Sprintf("192.0.2.%d", i) }, 100, 100},

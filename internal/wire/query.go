@@ -12,9 +12,8 @@ import (
 	"claviger/internal/fault"
 )
 
-// Query returns the query parameters of r. They must be among known, the names
-// that the endpoint reads, be given at most once and be text: valid UTF-8 without
-// NUL.
+// Query returns the query parameters of r. Each must be one of known, given at most once and text:
+// valid UTF-8 without NUL.
 func Query(r *http.Request, known ...string) (url.Values, error) {
 	q, err := LenientQuery(r, known...)
 	if err != nil {
@@ -28,13 +27,17 @@ func Query(r *http.Request, known ...string) (url.Values, error) {
 	return q, nil
 }
 
-// LenientQuery is Query for OAuth endpoints, which must ignore the names that
-// they do not know (RFC 6749 section 3.1).
+// LenientQuery is Query for OAuth endpoints, which must ignore unknown names (RFC 6749 section
+// 3.1).
 func LenientQuery(r *http.Request, known ...string) (url.Values, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, fault.New(fault.Invalid, fault.CodeInvalidParameter,
-			"The query string cannot be read: it needs name=value pairs joined by &, with other characters percent-encoded.")
+		return nil, fault.New(
+			fault.Invalid,
+			fault.CodeInvalidParameter,
+			"The query string cannot be read: it needs name=value pairs joined by &, with other characters "+
+				"percent-encoded.",
+		)
 	}
 	for _, name := range known {
 		values := q[name]
@@ -48,8 +51,8 @@ func LenientQuery(r *http.Request, known ...string) (url.Values, error) {
 	return q, nil
 }
 
-// PathID returns a path value that is a positive whole number written plainly.
-// ok is false for anything else: nothing has such an id.
+// PathID returns a path value that is a plain positive whole number. ok is false for anything else:
+// nothing has such an id.
 func PathID(r *http.Request, name string) (id int64, ok bool) {
 	s := r.PathValue(name)
 	id, err := strconv.ParseInt(s, 10, 64)
@@ -59,8 +62,7 @@ func PathID(r *http.Request, name string) (id int64, ok bool) {
 	return id, true
 }
 
-// isText reports whether s can be stored and shown: PostgreSQL refuses what is
-// not UTF-8, and NUL.
+// isText reports whether s can be stored and shown: PostgreSQL refuses invalid UTF-8 and NUL.
 func isText(s string) bool {
 	return utf8.ValidString(s) && !strings.Contains(s, "\x00")
 }

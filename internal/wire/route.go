@@ -9,28 +9,28 @@ import (
 	"claviger/internal/fault"
 )
 
-// Route is one line of an API's table. It is made by AuthRoutes.Route, which
-// authenticates, or by Public, which does not; there is no third way, so that a route
-// without authentication is never an oversight.
+// Route is an entry of an API's route table. It is made by AuthRoutes.Route, which authenticates,
+// or by Public, which does not. There is no third way, so a route never lacks authentication by
+// mistake.
 type Route struct {
 	Method string
-	Path   string // a net/http pattern without method and without trailing slash
-	Public bool   // anybody may call it
+	Path   string // a net/http pattern without method and trailing slash
+	Public bool   // needs no authentication
 
-	// SecretPath says that the path itself tells a secret: the log shows Path in its place.
+	// SecretPath means that the path contains a secret: the log shows Path instead.
 	SecretPath bool
 
-	// Other answers, with 405, what comes by a method that the path does not have;
-	// the header Allow is set by then. Nil: it is answered in JSON.
+	// Other answers requests with an unsupported method, after the Allow header is set. Nil: 405 in
+	// JSON.
 	Other func(http.ResponseWriter, *http.Request)
 
-	// Deprecated is told to every caller. None is today.
+	// Deprecated is announced to every caller. None is today.
 	Deprecated Deprecation
 
 	handle func(http.ResponseWriter, *http.Request) error
 }
 
-// Public makes a route that anybody may call.
+// Public makes a route without authentication.
 func Public(method, path string, h func(http.ResponseWriter, *http.Request) error) Route {
 	return Route{Method: method, Path: path, Public: true, handle: h}
 }
@@ -50,17 +50,16 @@ func (rt Route) note(r *http.Request) {
 	note.Route, note.Secret, note.License = rt.Path, rt.SecretPath, r.PathValue("license_key")
 }
 
-// Mux serves a table of routes. Every path answers with and without its
-// trailing slash and never by a redirect; what is not in the table, and a path
-// that is not clean, is 404; a method the path does not have is 405. All of it
-// in JSON, unless a route says otherwise. HEAD works where GET does.
+// Mux serves a table of routes. Every path works with and without a trailing slash, never by a
+// redirect. Unknown and unclean paths are 404, and unsupported methods 405. Answers are JSON unless
+// a route has its own form. HEAD works where GET does.
 type Mux struct {
-	// Else serves what no route of the table matches in any method, unclean
-	// paths aside. Nil: 404.
+	// Else serves clean paths that no route matches in any method. Nil: 404.
 	Else http.Handler
 
-	// Unmatched, if it is not nil, is called before what matches no path, or no method of
-	// its path, is answered.
+	// Unmatched is a hook. Mux calls it before it answers a request without a matching path or
+	// method; Identify of api.API and oauth.Server listen, and name the caller in the request log.
+	// Nil: not called.
 	Unmatched func(r *http.Request)
 
 	mux     *http.ServeMux
@@ -68,8 +67,8 @@ type Mux struct {
 	methods []string
 }
 
-// NewMux builds the mux of a table. Like net/http it panics when two routes
-// contradict one another: that is a mistake in the program.
+// NewMux builds the mux of a table. Like net/http it panics if two routes conflict: that is a
+// mistake in the program.
 func NewMux(routes ...Route) *Mux {
 	m := &Mux{mux: http.NewServeMux(), routes: slices.Clone(routes)}
 	for _, rt := range routes {
@@ -83,13 +82,12 @@ func NewMux(routes ...Route) *Mux {
 		}
 	}
 	slices.Sort(m.methods)
-	// Catching everything here keeps the mux from answering by itself, in plain
-	// text or by a redirect.
+	// This catch-all stops the mux from answering itself, in plain text or by a redirect.
 	m.mux.HandleFunc("/", m.unmatched)
 	return m
 }
 
-// Routes is the table, in the order in which it was given.
+// Routes returns the table in the given order.
 func (m *Mux) Routes() []Route { return slices.Clone(m.routes) }
 
 // ServeHTTP serves one request.
@@ -106,8 +104,7 @@ func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mux.ServeHTTP(w, r)
 }
 
-// clean reports whether net/http would serve this path as it stands, and not
-// redirect to another.
+// clean reports whether net/http would serve this path without a redirect.
 func clean(p string) bool {
 	if p == "" || p[0] != '/' {
 		return false
@@ -116,13 +113,17 @@ func clean(p string) bool {
 	return c == p || c != "/" && c+"/" == p
 }
 
-// NotFound is the error of a path where nothing is.
+// NotFound returns the error for an unknown path.
 func NotFound() error {
-	return fault.New(fault.Missing, CodeNotFound, "There is nothing at this path. Check the path against the API reference.")
+	return fault.New(
+		fault.Missing,
+		CodeNotFound,
+		"There is nothing at this path. Check the path against the API reference.",
+	)
 }
 
-// unmatched serves what no route matched: another method of a known path, or
-// nothing we know.
+// unmatched serves requests that no route matched: another method of a known path, or an unknown
+// path.
 func (m *Mux) unmatched(w http.ResponseWriter, r *http.Request) {
 	if m.Unmatched != nil {
 		m.Unmatched(r)
@@ -138,8 +139,8 @@ func (m *Mux) unmatched(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wrongMethod answers 405. It is the one refusal that no domain package makes: only the
-// table knows methods.
+// wrongMethod answers 405. It is the one refusal that no domain package makes: only the table knows
+// methods.
 func wrongMethod(w http.ResponseWriter, r *http.Request, routes []Route, allow string) {
 	note := RequestLogOf(r.Context())
 	note.Err = fault.New(fault.Invalid, codeMethodNotAllowed, "This path answers %s only.", allow)
@@ -157,7 +158,7 @@ func wrongMethod(w http.ResponseWriter, r *http.Request, routes []Route, allow s
 	})
 }
 
-// allowed lists the routes of the path of r, and the methods that it answers.
+// allowed lists the routes of r's path and the methods it supports.
 func (m *Mux) allowed(r *http.Request) (routes []Route, allow []string) {
 	for _, method := range m.methods {
 		probe := &http.Request{Method: method, URL: r.URL, Host: r.Host}
@@ -166,7 +167,8 @@ func (m *Mux) allowed(r *http.Request) (routes []Route, allow []string) {
 		if !ok {
 			continue
 		}
-		routes, allow = append(routes, rt), append(allow, method)
+		routes = append(routes, rt)
+		allow = append(allow, method)
 		if method == http.MethodGet && !slices.Contains(m.methods, http.MethodHead) {
 			allow = append(allow, http.MethodHead)
 		}

@@ -15,7 +15,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// echo answers which route it is and the key in the path.
+// echo answers the name of its route and the key in the path.
 func echo(name string) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		return wire.Text(w, http.StatusOK, name+" "+r.PathValue("key"))
@@ -36,7 +36,7 @@ func table() *wire.Mux {
 	)
 }
 
-// calls are requests to table and what they are answered.
+// calls are requests to table and their answers.
 var calls = []struct {
 	method, path string
 	status       int
@@ -129,8 +129,7 @@ func TestMuxElse(t *testing.T) {
 	}
 }
 
-// TestMuxOther: a path may answer methods that it does not have in its own way, and
-// is then noted as the one that was asked.
+// TestMuxOther: a path may have its own answer to unsupported methods, and the log has its route.
 func TestMuxOther(t *testing.T) {
 	page := wire.Public("POST", "/page/{key}", echo("page"))
 	page.Other = func(w http.ResponseWriter, _ *http.Request) {
@@ -160,8 +159,8 @@ func TestMuxNotesTheRoute(t *testing.T) {
 	}
 }
 
-// TestMuxNotesSecretPaths: whether a path is kept out of the log is said by its
-// route, also when the method is another.
+// TestMuxNotesSecretPaths: the route decides whether its path stays out of the log, also for
+// another method.
 func TestMuxNotesSecretPaths(t *testing.T) {
 	serve := func(w http.ResponseWriter, _ *http.Request) error { return wire.Text(w, http.StatusOK, "") }
 	other := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusMethodNotAllowed) }
@@ -183,7 +182,7 @@ func TestMuxNotesSecretPaths(t *testing.T) {
 	}
 }
 
-// caller is who calls in these tests; its key is its name.
+// caller is a caller in these tests; its key is its name.
 type caller string
 
 func authRoutes(limit *wire.Limiter, guard *wire.Guard) *wire.AuthRoutes[caller] {
@@ -294,8 +293,8 @@ func TestAuthRoutesLimitsByBucket(t *testing.T) {
 	}
 }
 
-// TestAuthRoutesThrottlesWrongCredentials: only who presents wrong ones waits; the right
-// ones are served from the same address.
+// TestAuthRoutesThrottlesWrongCredentials: only wrong credentials have to wait; right ones are
+// served from the same address.
 func TestAuthRoutesThrottlesWrongCredentials(t *testing.T) {
 	c := newClock()
 	mux := wire.NewMux(authRoutes(nil, &wire.Guard{Failures: &wire.Limiter{PerMinute: 2, Now: c.now}}).Route("GET", "/hello", hello))

@@ -12,25 +12,24 @@ import (
 	"claviger/internal/fault"
 )
 
-// What a Share has unless told otherwise.
+// Defaults of a Share.
 const (
 	DefaultWaiting  = 100
 	DefaultPatience = 5 * time.Second
 )
 
-// Share divides something limited among keys, such as connections or bytes. A key
-// may hold as much as nobody holds: one that wants all gets half, two get a third
-// each, and something is left for whoever comes next. What a call asks for beyond
-// that waits, in a queue per key, and the queues are served in turn. The price: a
-// key that is alone leaves half unused. A nil Share has enough for everybody.
+// Share divides a limited resource among keys, such as connections or bytes. A key may hold as much
+// as is free: one that wants all gets half, two get a third each, and some is left for the next.
+// Calls beyond that wait in a queue per key, and the queues are served in turn. The cost: a single
+// key leaves half unused. A nil Share has no limit.
 type Share struct {
-	Total    int64         // what all keys hold together, at most
-	Waiting  int           // how many calls of a key may wait; DefaultWaiting when zero
-	Patience time.Duration // how long a call waits; DefaultPatience when zero
+	Total    int64         // maximum for all keys together
+	Waiting  int           // waiting calls per key; DefaultWaiting if zero
+	Patience time.Duration // maximum wait of a call; DefaultPatience if zero
 
 	mu      sync.Mutex
-	used    int64              // guarded by mu, as is all below
-	holders map[string]*holder // those that hold something or wait
+	used    int64              // guarded by mu, like all below
+	holders map[string]*holder // keys that hold something or wait
 	queue   list.List          // of *holder: those that wait, the next one first
 }
 
@@ -38,19 +37,19 @@ type Share struct {
 type holder struct {
 	key     string
 	used    int64
-	waiters []*waiter     // the first comer first
-	turn    *list.Element // in the queue; nil when nothing waits
+	waiters []*waiter     // oldest first
+	turn    *list.Element // in the queue; nil: nothing waits
 }
 
-// waiter is a call that waits. ready is closed when it has what it asked for.
+// waiter is a waiting call. ready is closed when it has its share.
 type waiter struct {
 	n     int64
 	ready chan struct{}
 }
 
-// Acquire gets n for the key; who got it gives it back with Release. A call that
-// finds the queue of its key full, or waits in vain, is refused: with a fault when
-// its key holds too much, as unavailable when others do.
+// Acquire acquires n for the key; the caller returns it with Release. A call fails if the queue of
+// its key is full or its wait ends. It gets a fault if its own key holds too much, and unavailable
+// if others do.
 func (s *Share) Acquire(ctx context.Context, key string, n int64) error {
 	if s == nil {
 		return nil
@@ -67,10 +66,10 @@ func (s *Share) Acquire(ctx context.Context, key string, n int64) error {
 	case <-patience.C:
 	case <-ctx.Done():
 	}
-	return s.leave(ctx, key, w)
+	return s.release(ctx, key, w)
 }
 
-// enter gets n for the key at once, or returns who waits for it.
+// enter acquires n for the key immediately, or returns a waiter.
 func (s *Share) enter(key string, n int64) (*waiter, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,8 +90,8 @@ func (s *Share) enter(key string, n int64) (*waiter, error) {
 	return w, nil
 }
 
-// leave takes a waiter out of the queue, unless it got what it waited for just now.
-func (s *Share) leave(ctx context.Context, key string, w *waiter) error {
+// release removes a waiter from the queue, unless it just got its share.
+func (s *Share) release(ctx context.Context, key string, w *waiter) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	select {
@@ -107,12 +106,12 @@ func (s *Share) leave(ctx context.Context, key string, w *waiter) error {
 	}
 	h.waiters = slices.DeleteFunc(h.waiters, func(o *waiter) bool { return o == w })
 	s.settle(h)
-	s.serve() // what waited behind it may fit
+	s.serve() // waiters behind it may fit
 	return err
 }
 
-// Resize changes what a call of the key holds, without waiting. To give some back is
-// always possible; more may be refused as in Acquire, and nothing has changed then.
+// Resize changes the share of a call without waiting. Shrinking always succeeds. Growing may be
+// refused as in Acquire, and then nothing changes.
 func (s *Share) Resize(key string, from, to int64) error {
 	if s == nil {
 		return nil
@@ -120,7 +119,8 @@ func (s *Share) Resize(key string, from, to int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.holder(key)
-	from, to = min(from, s.Total), min(to, s.Total)
+	from = min(from, s.Total)
+	to = min(to, s.Total)
 	s.hold(h, -from)
 	if to > from && !s.fits(h, to) {
 		err := refusal(h)
@@ -133,7 +133,7 @@ func (s *Share) Resize(key string, from, to int64) error {
 	return nil
 }
 
-// Release gives back n of the key.
+// Release returns n of the key.
 func (s *Share) Release(key string, n int64) { _ = s.Resize(key, n, 0) }
 
 // holder returns the holder of the key.
@@ -152,13 +152,13 @@ func (s *Share) holder(key string) *holder {
 // fits reports whether the holder may have n more.
 func (s *Share) fits(h *holder, n int64) bool { return h.used+n <= s.Total-s.used }
 
-// hold gives the holder n more.
+// hold adds n to the holder.
 func (s *Share) hold(h *holder, n int64) {
 	h.used += n
 	s.used += n
 }
 
-// settle removes the holder from where it has nothing left.
+// settle removes the holder from the queue and the map if it is no longer needed there.
 func (s *Share) settle(h *holder) {
 	if len(h.waiters) == 0 && h.turn != nil {
 		s.queue.Remove(h.turn)
@@ -169,7 +169,7 @@ func (s *Share) settle(h *holder) {
 	}
 }
 
-// serve gives what is free to those that wait, one call of each key in turn.
+// serve gives free shares to waiting calls, one call of each key in turn.
 func (s *Share) serve() {
 	for e := s.queue.Front(); e != nil; {
 		h := e.Value.(*holder)
@@ -187,26 +187,30 @@ func (s *Share) serve() {
 	}
 }
 
-// refusal is the answer to a call that cannot have its share.
+// refusal returns the error for a call that cannot get its share.
 func refusal(h *holder) error {
 	if h.used == 0 {
 		return errBusy
 	}
-	f := fault.New(fault.Throttled, codeTooManyAtOnce,
-		"Too many of your requests are being answered at once. Wait as long as Retry-After says, send fewer at once, and read each answer as it comes.")
+	f := fault.New(
+		fault.Throttled,
+		codeTooManyAtOnce,
+		"Too many of your requests are being answered at the same time. Wait as long as Retry-After says, send fewer at "+
+			"once, and read each answer as it comes.",
+	)
 	f.After = time.Second
 	return f
 }
 
-// errBusy is the refusal of a call whose key holds nothing: others hold it all.
+// errBusy is the error if the call's key holds nothing: others hold everything.
 var errBusy error = busyError{errors.New("other partners' requests are being answered")}
 
 type busyError struct{ error }
 
-// Unavailable makes it a 503.
+// Unavailable turns the error into a 503.
 func (busyError) Unavailable() bool { return true }
 
-// orDefault is v, or the default in place of zero.
+// orDefault returns v, or other if v is zero.
 func orDefault[T int | time.Duration](v, other T) T {
 	if v > 0 {
 		return v

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestShareRemembersNobody: who holds nothing and waits for nothing takes no memory.
+// TestShareRemembersNobody: a key that holds nothing and has no waiting call takes no memory.
 func TestShareRemembersNobody(t *testing.T) {
 	s := &Share{Total: 2, Patience: time.Nanosecond}
 	if err := s.Acquire(t.Context(), "a", 1); err != nil {

@@ -15,7 +15,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// most is how often a key gets one before it would have to wait.
+// most returns how often a key gets one before it would have to wait.
 func most(s *wire.Share, key string) (n int) {
 	for s.Resize(key, 0, 1) == nil {
 		n++
@@ -42,7 +42,7 @@ func TestShareLeavesSomethingForTheNext(t *testing.T) {
 	}
 }
 
-// kindOf is how errors are told apart.
+// kindOf classifies errors.
 func kindOf(err error) string {
 	var away interface{ Unavailable() bool }
 	switch {
@@ -58,7 +58,8 @@ func kindOf(err error) string {
 	return err.Error()
 }
 
-// TestShareRefuses waits in vain: the refusal says whose fault it is.
+// TestShareRefuses: after waiting in vain, the refusal tells whether the key itself or others hold
+// too much.
 func TestShareRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &wire.Share{Total: 2, Waiting: 1, Patience: 5 * time.Second}
@@ -82,8 +83,7 @@ func TestShareRefuses(t *testing.T) {
 	})
 }
 
-// TestShareServesInTurn lets many calls of one key wait before one of another: the
-// other's is second.
+// TestShareServesInTurn: many calls of one key wait before one of another, which is served second.
 func TestShareServesInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &wire.Share{Total: 1}
@@ -118,8 +118,7 @@ func last(list []string, or string) string {
 	return list[len(list)-1]
 }
 
-// TestShareOfOneWhoWentAway ends a call that waits: it holds nothing, and what
-// waited behind it goes on.
+// TestShareOfOneWhoWentAway: a cancelled waiting call holds nothing, and those behind it continue.
 func TestShareOfOneWhoWentAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &wire.Share{Total: 4}
@@ -143,8 +142,8 @@ func TestShareOfOneWhoWentAway(t *testing.T) {
 	})
 }
 
-// TestShareAddsUp does anything that does not wait: never is more held than there
-// is, and in the end all is there again.
+// TestShareAddsUp: after any non-blocking calls, never more than the total is held, and finally
+// everything is free.
 func TestShareAddsUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		total := rapid.Int64Range(1, 50).Draw(t, "total")

@@ -7,10 +7,9 @@ import (
 	"claviger/internal/validate"
 )
 
-// unknownParameter is the fault of a query parameter or body member that the
-// endpoint does not know. Taking it would mean to guess: a mistyped filter would
-// list everything, a mistyped currency would make a plan free. prefix is where in
-// the body the name stands.
+// unknownParameter returns the fault for an unknown query parameter or body member. Accepting it
+// would be a guess: a mistyped filter would list everything, a mistyped currency would make a plan
+// free. prefix is the position of the name in the body.
 func unknownParameter(what, prefix, name string, known []string) error {
 	path := prefix + short(strings.ToValidUTF8(name, "\ufffd"))
 	f := fault.New(fault.Invalid, codeUnknownParameter, "This request has no %s %s. ", what, path).On(path)

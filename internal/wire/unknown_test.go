@@ -10,7 +10,7 @@ import (
 	"claviger/internal/wire"
 )
 
-// plan is a body as the operator API has it, planAnswer what is read of it.
+// plan is a body of the operator API, planAnswer its answered form.
 type plan struct {
 	Name       string  `json:"name"`
 	PriceCents int64   `json:"price_cents"`
@@ -25,8 +25,7 @@ type planAnswer struct {
 	plan
 }
 
-// TestUnknownMembers sends members that no body has: each is named, with the one
-// that was probably meant.
+// TestUnknownMembers: each unknown member is named, with the probable intention.
 func TestUnknownMembers(t *testing.T) {
 	for _, tt := range []struct{ name, contentType, body, field, text string }{
 		{"a letter left out", jsonType, `{"price_cents":5900,"curency":"EUR"}`, "curency", "Did you mean currency?"},
@@ -48,22 +47,22 @@ func TestUnknownMembers(t *testing.T) {
 		{"a member of the resource alone", jsonType, `{"created_at":"x"}`, "created_at", "It takes name"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := fault.Of(wire.Decode(httptest.NewRecorder(), post(t, tt.contentType, tt.body), &plan{}))
+			f := fault.Of(decode(httptest.NewRecorder(), post(t, tt.contentType, tt.body), &plan{}))
 			if f == nil || f.Kind != fault.Invalid || f.Code != "unknown_parameter" || f.Field != tt.field || !strings.Contains(f.Text, tt.text) {
 				t.Errorf("got %+v, want unknown_parameter of %q with %q", f, tt.field, tt.text)
 			}
 		})
 	}
-	long := fault.Of(wire.Decode(httptest.NewRecorder(), post(t, jsonType, `{"`+strings.Repeat("curency", 10_000)+`":1}`), &plan{}))
+	long := fault.Of(decode(httptest.NewRecorder(), post(t, jsonType, `{"`+strings.Repeat("curency", 10_000)+`":1}`), &plan{}))
 	if long == nil || len(long.Text) > 300 || len(long.Field) > 60 {
 		t.Errorf("a long name: got %+v", long)
 	}
-	if err := wire.Decode(httptest.NewRecorder(), post(t, jsonType, `{"a":1}`), &struct{}{}); !fault.Is(err, "unknown_parameter") || !strings.Contains(err.Error(), "takes none") {
+	if err := decode(httptest.NewRecorder(), post(t, jsonType, `{"a":1}`), &struct{}{}); !fault.Is(err, "unknown_parameter") || !strings.Contains(err.Error(), "takes none") {
 		t.Errorf("a body without members: got %v", err)
 	}
 }
 
-// TestReadOnlyMembers sends back what was read.
+// TestReadOnlyMembers: a client can send back what it read.
 func TestReadOnlyMembers(t *testing.T) {
 	d := wire.Decoder{ReadOnly: planAnswer{}}
 	for contentType, body := range map[string]string{
@@ -82,7 +81,7 @@ func TestReadOnlyMembers(t *testing.T) {
 	}
 }
 
-// TestIgnoreUnknown is what OAuth endpoints do.
+// TestIgnoreUnknown: OAuth endpoints ignore unknown members.
 func TestIgnoreUnknown(t *testing.T) {
 	d := wire.Decoder{IgnoreUnknown: true}
 	for contentType, body := range map[string]string{
@@ -100,7 +99,7 @@ func TestIgnoreUnknown(t *testing.T) {
 	}
 }
 
-// TestUnknownQuery asks with names that an endpoint does not read.
+// TestUnknownQuery: an endpoint refuses unknown query names.
 func TestUnknownQuery(t *testing.T) {
 	for query, text := range map[string]string{
 		"stauts=active":              "Did you mean status?",
@@ -116,8 +115,7 @@ func TestUnknownQuery(t *testing.T) {
 	}
 }
 
-// TestRouteWithoutQuery calls a route that reads nothing of the query, which
-// every route does unless it says otherwise.
+// TestRouteWithoutQuery: a route refuses any query unless it declares one.
 func TestRouteWithoutQuery(t *testing.T) {
 	auth := &wire.AuthRoutes[string]{Authenticate: func(*http.Request) (string, error) { return "x", nil }, Name: func(s string) string { return s }}
 	answer := func(w http.ResponseWriter, _ *http.Request, _ string) error { return wire.NoContent(w) }

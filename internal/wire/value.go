@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// timeLayout is how timestamps are written: RFC 3339 in UTC, of fixed width.
+// timeLayout is the format of timestamps: RFC 3339 in UTC, of fixed width.
 const timeLayout = "2006-01-02T15:04:05.000000Z"
 
-// Time is a timestamp in an answer or a body. The zero time is left out of
-// answers by the json option omitzero.
+// Time is a timestamp in an answer or a body. The json option omitzero leaves the zero time out of
+// answers.
 type Time time.Time
 
-// IsZero reports whether t is the zero time; omitzero asks it.
+// IsZero reports whether t is the zero time; omitzero calls it.
 func (t Time) IsZero() bool { return time.Time(t).IsZero() }
 
 // MarshalJSON writes t as a JSON string with six fractional digits.
@@ -24,7 +24,7 @@ func (t Time) MarshalJSON() ([]byte, error) {
 	return append(b, '"'), nil
 }
 
-// UnmarshalJSON reads what ParseTime does.
+// UnmarshalJSON accepts the same as ParseTime.
 func (t *Time) UnmarshalJSON(b []byte) error {
 	var s string
 	if err := json.Unmarshal(b, &s); err != nil {
@@ -38,8 +38,8 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// ParseTime reads an RFC 3339 timestamp with any offset and any number of
-// fractional digits, as UTC cut to microseconds.
+// ParseTime parses an RFC 3339 timestamp with any offset and any number of fractional digits. It
+// returns UTC, truncated to microseconds.
 func ParseTime(s string) (time.Time, error) {
 	v, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
@@ -48,8 +48,8 @@ func ParseTime(s string) (time.Time, error) {
 	return v.UTC().Truncate(time.Microsecond), nil
 }
 
-// AppendTime appends t in UTC with exactly six fractional digits and Z, without
-// quotes. It is the fast twin of time.Format for years of four digits.
+// AppendTime appends t in UTC with exactly six fractional digits and Z, without quotes. It is a
+// faster time.Format for years of four digits.
 func AppendTime(b []byte, t time.Time) []byte {
 	t = t.UTC()
 	year, month, day := t.Date()
@@ -73,7 +73,7 @@ func AppendTime(b []byte, t time.Time) []byte {
 	return append(b, d[:]...)
 }
 
-// digits is 00 to 99.
+// digits has the digits of 00 to 99.
 var digits = func() (t [200]byte) {
 	for i := range 100 {
 		t[2*i], t[2*i+1] = byte('0'+i/10), byte('0'+i%10)
@@ -81,7 +81,7 @@ var digits = func() (t [200]byte) {
 	return t
 }()
 
-// two writes the two digits of n, which is less than 100.
+// two writes the two digits of n < 100.
 func two(b []byte, n int) {
 	_ = b[1]
 	b[0], b[1] = digits[2*n], digits[2*n+1]

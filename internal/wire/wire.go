@@ -1,11 +1,10 @@
-// Package wire is what every JSON API shares: reading a body (JSON or form), the map
-// from faults to HTTP statuses and the error body, the route table, authentication as a
-// step that no route can leave out, rate limits per key, and how values are written
-// (compact JSON, timestamps, list envelopes).
+// Package wire has the shared parts of the JSON APIs: decoding of bodies (JSON or form), the
+// mapping of faults to HTTP statuses and error bodies, the route table, authentication that no
+// route can omit, rate limits per key, and the encoding of values (compact JSON, timestamps, list
+// envelopes).
 //
-// It owns no resource and knows no domain package: each API decides what a body means,
-// who may call and what is answered. Listeners, the log line of a request and metrics
-// are in package httpd.
+// It owns no resource and knows no domain package: each API decides about the meaning of bodies,
+// permissions and answers. Listeners, the log line of a request and metrics are in package httpd.
 //
 // An API is a list of routes:
 //
@@ -23,7 +22,7 @@
 //			Email string `json:"email"`
 //			Name  string `json:"name"`
 //		}
-//		if err := wire.Decode(w, r, &in); err != nil {
+//		if _, err := (wire.Decoder{}).Decode(w, r, &in); err != nil {
 //			return err
 //		}
 //		c, err := a.Profiles.AddContact(r.Context(), actor(p), p.ID, in.Name, in.Email)

@@ -7,7 +7,7 @@ import (
 	"claviger/sdk/go/operator"
 )
 
-// marketBatch sells more orders than a batch takes, one of them refused.
+// marketBatch sells more orders than fit into a batch, one of them refused.
 func marketBatch(t *testing.T, c *operator.Client) {
 	t.Helper()
 	marketImport(t, c)
@@ -43,7 +43,7 @@ func marketBatch(t *testing.T, c *operator.Client) {
 	}
 }
 
-// marketImport brings licenses in that were sold elsewhere.
+// marketImport imports licenses that were sold elsewhere.
 func marketImport(t *testing.T, c *operator.Client) {
 	t.Helper()
 	ctx := t.Context()

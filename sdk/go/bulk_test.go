@@ -27,7 +27,7 @@ func marketBulk(ctx context.Context, t *testing.T, h *apptest.Harness, c *operat
 	if back := must(c.PutBackBulkRows(ctx, made.BulkID, 1, 2))(t); back.Rows.Skipped != 0 {
 		t.Errorf("put back: %+v", back)
 	}
-	// Paused before its first row, so that it is under way whenever this asks.
+	// Paused before its first row, so that it is certainly still running here.
 	h.Exec(`UPDATE bulk_jobs SET started_at = $2, paused_at = $2 WHERE id = $1`, made.BulkID, time.Now())
 	if paused := must(c.PauseBulkAct(ctx, made.BulkID))(t); paused.Status != "paused" {
 		t.Errorf("paused: %+v", paused)
@@ -50,7 +50,7 @@ func marketBulk(ctx context.Context, t *testing.T, h *apptest.Harness, c *operat
 	}
 }
 
-// finish waits until a bulk act is done.
+// finish waits until a bulk action has ended.
 func finish(ctx context.Context, t *testing.T, c *operator.Client, now operator.BulkAct) {
 	t.Helper()
 	for now.Status == "running" {

@@ -11,8 +11,7 @@ import (
 	"claviger/sdk/go/internal/rest"
 )
 
-// Config is how a client reaches the service: its URL and your API key, and what may
-// be left out.
+// Config configures a client: the service's URL, your API key, and options.
 type Config = rest.Config
 
 // Error is a refusal by the service, found by errors.As.
@@ -21,16 +20,16 @@ type Error = rest.Error
 // Page is one page of a list.
 type Page[T any] = rest.Page[T]
 
-// Response is an answer as it came, from Send.
+// Response is an unprocessed answer, from Send.
 type Response = rest.Response
 
-// Request is a request as it is sent by Send.
+// Request is a request for Send.
 type Request = rest.Request
 
-// Client calls /v2 with an API key. It may be used by several goroutines at once.
+// Client calls /v2 with an API key. It is safe for concurrent use.
 type Client struct{ rest *rest.Client }
 
-// NewClient makes a client.
+// NewClient returns a client.
 func NewClient(c Config) (*Client, error) {
 	r, err := rest.New(c)
 	if err != nil {
@@ -39,11 +38,10 @@ func NewClient(c Config) (*Client, error) {
 	return &Client{r}, nil
 }
 
-// Send sends any request once and returns what came back, whatever its status. The
-// methods below are what you want otherwise.
+// Send sends any request once and returns the answer with any status. Prefer the methods below.
 func (c *Client) Send(ctx context.Context, r Request) (*Response, error) { return c.rest.Send(ctx, r) }
 
-// LicenseFilter narrows a list of licenses; what is zero does not.
+// LicenseFilter narrows a list of licenses. Zero fields are ignored.
 type LicenseFilter struct {
 	Status       Status
 	UpdatedSince time.Time // inclusive; the list is then in the order of changes
@@ -66,12 +64,12 @@ func order(oldestFirst bool) string {
 	return ""
 }
 
-// Licenses lists licenses to the end, page by page.
+// Licenses lists all licenses, page by page.
 func (c *Client) Licenses(ctx context.Context, f LicenseFilter) iter.Seq2[License, error] {
 	return rest.All[License](ctx, c.rest, f.target())
 }
 
-// LicensePage reads the first page of licenses, or the one that Next of a page names.
+// LicensePage reads the first page of licenses, or the one at a page's Next.
 func (c *Client) LicensePage(ctx context.Context, f LicenseFilter, next string) (Page[License], error) {
 	if next == "" {
 		next = f.target()
@@ -84,14 +82,14 @@ func (c *Client) License(ctx context.Context, key string) (License, error) {
 	return get[License](ctx, c, "/v2/licenses/"+url.PathEscape(key))
 }
 
-// Explain says why a license has its status and tier.
+// Explain returns why a license has its status and tier.
 func (c *Client) Explain(ctx context.Context, key string) (Explanation, error) {
 	return get[Explanation](ctx, c, "/v2/licenses/"+url.PathEscape(key)+"/explain")
 }
 
-// EventFilter narrows a list of events; what is zero does not.
+// EventFilter narrows a list of events. Zero fields are ignored.
 type EventFilter struct {
-	Status      Status // that the license has now; not for the events of one license
+	Status      Status // current status of the license; not for the events of one license
 	Kind        EventKind
 	After       *int64 // only events with a larger id; 0 is before the first
 	OldestFirst bool
@@ -106,24 +104,24 @@ func (f EventFilter) target(path string) string {
 	return rest.Target(path, q)
 }
 
-// Events lists the events of all licenses to the end, page by page.
+// Events lists the events of all licenses, page by page.
 func (c *Client) Events(ctx context.Context, f EventFilter) iter.Seq2[Event, error] {
 	return rest.All[Event](ctx, c.rest, f.target("/v2/licenses/events"))
 }
 
-// LicenseEvents lists the events of one license to the end, page by page.
+// LicenseEvents lists the events of one license, page by page.
 func (c *Client) LicenseEvents(ctx context.Context, key string, f EventFilter) iter.Seq2[Event, error] {
 	return rest.All[Event](ctx, c.rest, f.target("/v2/licenses/"+url.PathEscape(key)+"/events"))
 }
 
-// ResponseFilter narrows a list of webhook responses; what is zero does not.
+// ResponseFilter narrows a list of webhook responses. Zero fields are ignored.
 type ResponseFilter struct {
 	Success     *bool
 	OldestFirst bool
 	Limit       int // items on a page; 0: 100
 }
 
-// WebhookResponses lists the attempts to tell you of a license's events.
+// WebhookResponses lists the delivery attempts of a license's events.
 func (c *Client) WebhookResponses(ctx context.Context, key string, f ResponseFilter) iter.Seq2[WebhookResponse, error] {
 	q := url.Values{"order": {order(f.OldestFirst)}, "limit": {rest.Number(f.Limit)}}
 	if f.Success != nil {
@@ -132,24 +130,24 @@ func (c *Client) WebhookResponses(ctx context.Context, key string, f ResponseFil
 	return rest.All[WebhookResponse](ctx, c.rest, rest.Target("/v2/licenses/"+url.PathEscape(key)+"/webhook-responses", q))
 }
 
-// Redeliver has the webhook of an event sent again.
+// Redeliver sends the webhook of an event again.
 func (c *Client) Redeliver(ctx context.Context, eventID int64) error {
 	_, err := c.rest.Do(ctx, Request{Method: http.MethodPost, Path: "/v2/events/" + strconv.FormatInt(eventID, 10) + "/redeliver"}, nil)
 	return err
 }
 
-// Profile reads where the service reaches your application.
+// Profile reads your application's URLs and contacts.
 func (c *Client) Profile(ctx context.Context) (Profile, error) {
 	return get[Profile](ctx, c, "/v2/profile")
 }
 
-// UpdateProfile changes what is not nil. New URLs are checked first, which takes up to
+// UpdateProfile changes the fields that are not nil. New URLs are checked first, which takes up to
 // half a minute.
 func (c *Client) UpdateProfile(ctx context.Context, u ProfileUpdate) (UpdatedProfile, error) {
 	return send[UpdatedProfile](ctx, c, http.MethodPatch, "/v2/profile", u)
 }
 
-// AddContact adds somebody who is told when webhooks fail.
+// AddContact adds a person who is notified when webhooks fail.
 func (c *Client) AddContact(ctx context.Context, n NewContact) (Contact, error) {
 	return send[Contact](ctx, c, http.MethodPost, "/v2/profile/contact", n)
 }

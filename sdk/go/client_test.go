@@ -18,7 +18,7 @@ import (
 	"claviger/sdk/go/operator"
 )
 
-// described is a client that checks every exchange against the description of an API.
+// described returns a client that checks every exchange against the description of an API.
 func described(t *testing.T, file string) (*wiretest.Contract, *http.Client) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -29,7 +29,7 @@ func described(t *testing.T, file string) (*wiretest.Contract, *http.Client) {
 	return c, c.Client(t)
 }
 
-// must is for what has to go well.
+// must unwraps a result that must not be an error.
 func must[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -52,7 +52,7 @@ func all[T any](t *testing.T, list iter.Seq2[T, error]) []T {
 	return items
 }
 
-// application is a partner's: it takes webhooks that VerifyWebhook finds right.
+// application is a partner's application: it accepts webhooks that VerifyWebhook accepts.
 type application struct {
 	*httptest.Server
 	secret string
@@ -82,8 +82,8 @@ func newApplication(t *testing.T) *application {
 	return a
 }
 
-// TestEveryOperation calls every operation of both APIs on a running service, and has
-// each exchange checked against its description.
+// TestEveryOperation calls every operation of both APIs on a running service, and checks each
+// exchange against its description.
 func TestEveryOperation(t *testing.T) {
 	h := apptest.Start(t)
 	ctx, a := t.Context(), newApplication(t)
@@ -116,7 +116,7 @@ func TestEveryOperation(t *testing.T) {
 	}
 }
 
-// partnerOperations is what the partner does.
+// partnerOperations calls the partner's operations.
 func partnerOperations(t *testing.T, h *apptest.Harness, apiKey, key string, a *application) {
 	t.Helper()
 	ctx := t.Context()
@@ -189,6 +189,7 @@ func partnerOperations(t *testing.T, h *apptest.Harness, apiKey, key string, a *
 	}
 	attempted(t, h, licenses)
 	deliveryOperations(t, c, event.EventID)
+	attempted(t, h, licenses) // the cancelled redelivery had already begun
 	_, err := c.License(ctx, "none")
 	var refused *claviger.Error
 	if !errors.As(err, &refused) || refused.Code != "unknown_license" || refused.Status != 404 || refused.RequestID == "" {
@@ -199,7 +200,7 @@ func partnerOperations(t *testing.T, h *apptest.Harness, apiKey, key string, a *
 	}
 }
 
-// marketOperations is what the marketplace does with two licenses of a partner.
+// marketOperations calls the marketplace's operations with two licenses of a partner.
 func marketOperations(t *testing.T, c *operator.Client, partnerID int64, key, other string) {
 	t.Helper()
 	ctx := t.Context()
@@ -246,7 +247,7 @@ func marketOperations(t *testing.T, c *operator.Client, partnerID int64, key, ot
 	users(t, c)
 }
 
-// lookUp reads what is known of a license whose refund was reversed.
+// lookUp reads a license whose refund was reversed.
 func lookUp(t *testing.T, c *operator.Client, key string, refundID int64) {
 	t.Helper()
 	ctx := t.Context()

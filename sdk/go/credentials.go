@@ -10,7 +10,7 @@ import (
 	"claviger/sdk/go/internal/rest"
 )
 
-// Credentials lists your valid secrets, without what is secret about them.
+// Credentials lists your valid secrets, without their values.
 func (c *Client) Credentials(ctx context.Context) ([]Credential, error) {
 	list, err := get[struct {
 		Items []Credential `json:"items"`
@@ -18,19 +18,18 @@ func (c *Client) Credentials(ctx context.Context) ([]Credential, error) {
 	return list.Items, err
 }
 
-// RevokeCredential ends a secret at once.
+// RevokeCredential ends a secret immediately.
 func (c *Client) RevokeCredential(ctx context.Context, id int64) error {
 	_, err := c.rest.Do(ctx, Request{Method: http.MethodDelete, Path: "/v2/credentials/" + strconv.FormatInt(id, 10)}, nil)
 	return err
 }
 
-// Audit lists what was done to your application, the newest first. limit is how many
-// entries a page has; 0: 100.
+// Audit lists changes to your application, newest first. limit is the page size; 0: 100.
 func (c *Client) Audit(ctx context.Context, limit int) iter.Seq2[AuditEntry, error] {
 	return rest.All[AuditEntry](ctx, c.rest, rest.Target("/v2/audit", url.Values{"limit": {rest.Number(limit)}}))
 }
 
-// TestContact mails a contact that this is a test.
+// TestContact sends a test email to a contact.
 func (c *Client) TestContact(ctx context.Context, id int64) (Contact, error) {
 	return send[Contact](ctx, c, http.MethodPost, "/v2/profile/contact/"+strconv.FormatInt(id, 10)+"/test", nil)
 }

@@ -11,7 +11,7 @@ import (
 	"claviger/sdk/go/internal/rest"
 )
 
-// DeliveryFilter says which deliveries are meant; what is zero does not narrow.
+// DeliveryFilter narrows a list of deliveries. Zero fields are ignored.
 type DeliveryFilter struct {
 	State      string // delivered, waiting, failing, exhausted, superseded, or failed for the last three
 	Event      string // purchase, activate or deactivate
@@ -40,7 +40,7 @@ func setTime(q url.Values, name string, at time.Time) {
 	}
 }
 
-// SearchFilter says which licenses are searched for; what is zero does not narrow.
+// SearchFilter narrows a search for licenses. Zero fields are ignored.
 type SearchFilter struct {
 	Key      string // or its end, of four characters or more
 	Status   string
@@ -49,7 +49,7 @@ type SearchFilter struct {
 	Limit    int // items on a page; 0: 100
 }
 
-// SearchLicenses finds licenses, the newest first.
+// SearchLicenses finds licenses, newest first.
 func (c *Client) SearchLicenses(ctx context.Context, f SearchFilter) iter.Seq2[License, error] {
 	q := url.Values{"key": {f.Key}, "status": {f.Status}, "tier": {rest.Number(f.Tier)}, "limit": {rest.Number(f.Limit)}}
 	setTime(q, "from", f.From)
@@ -57,7 +57,7 @@ func (c *Client) SearchLicenses(ctx context.Context, f SearchFilter) iter.Seq2[L
 	return rest.All[License](ctx, c.rest, rest.Target("/v2/licenses/search", q))
 }
 
-// Deliveries lists deliveries with their last attempts, the newest event first.
+// Deliveries lists deliveries with their last attempts, newest event first.
 func (c *Client) Deliveries(ctx context.Context, f DeliveryFilter) iter.Seq2[Delivery, error] {
 	return rest.All[Delivery](ctx, c.rest, rest.Target("/v2/deliveries", f.query()))
 }
@@ -67,13 +67,13 @@ func (c *Client) Delivery(ctx context.Context, eventID int64) (DeliveryDetail, e
 	return get[DeliveryDetail](ctx, c, "/v2/deliveries/"+strconv.FormatInt(eventID, 10))
 }
 
-// Attempt reads one attempt with what went over the wire.
+// Attempt reads one attempt with its request and response.
 func (c *Client) Attempt(ctx context.Context, eventID, attemptID int64) (DeliveryAttempt, error) {
 	return get[DeliveryAttempt](ctx, c, "/v2/deliveries/"+strconv.FormatInt(eventID, 10)+"/attempts/"+strconv.FormatInt(attemptID, 10))
 }
 
-// EstimateRedelivery counts what a redelivery would send, and says how long it takes at
-// a rate; 0 is the usual one.
+// EstimateRedelivery counts the events of a redelivery, and returns its duration at a rate; 0 is
+// the usual one.
 func (c *Client) EstimateRedelivery(ctx context.Context, f DeliveryFilter, rate int) (RedeliveryEstimate, error) {
 	q := f.query()
 	q.Del("limit")
@@ -81,27 +81,27 @@ func (c *Client) EstimateRedelivery(ctx context.Context, f DeliveryFilter, rate 
 	return get[RedeliveryEstimate](ctx, c, rest.Target("/v2/redeliveries/estimate", q))
 }
 
-// BeginRedelivery has many events sent again.
+// BeginRedelivery starts to send many events again.
 func (c *Client) BeginRedelivery(ctx context.Context, o RedeliveryOrder) (RedeliveryJob, error) {
 	return send[RedeliveryJob](ctx, c, http.MethodPost, "/v2/redeliveries", o)
 }
 
-// Redeliveries lists redeliveries, the newest first.
+// Redeliveries lists redeliveries, newest first.
 func (c *Client) Redeliveries(ctx context.Context) iter.Seq2[RedeliveryJob, error] {
 	return rest.All[RedeliveryJob](ctx, c.rest, "/v2/redeliveries")
 }
 
-// Redelivery says how far a redelivery is.
+// Redelivery returns the progress of a redelivery.
 func (c *Client) Redelivery(ctx context.Context, id int64) (RedeliveryJob, error) {
 	return get[RedeliveryJob](ctx, c, "/v2/redeliveries/"+strconv.FormatInt(id, 10))
 }
 
-// PauseRedelivery has a redelivery wait.
+// PauseRedelivery pauses a redelivery.
 func (c *Client) PauseRedelivery(ctx context.Context, id int64) (RedeliveryJob, error) {
 	return send[RedeliveryJob](ctx, c, http.MethodPost, "/v2/redeliveries/"+strconv.FormatInt(id, 10)+"/pause", nil)
 }
 
-// ResumeRedelivery has a redelivery go on.
+// ResumeRedelivery continues a redelivery.
 func (c *Client) ResumeRedelivery(ctx context.Context, id int64) (RedeliveryJob, error) {
 	return send[RedeliveryJob](ctx, c, http.MethodPost, "/v2/redeliveries/"+strconv.FormatInt(id, 10)+"/resume", nil)
 }

@@ -9,7 +9,7 @@ import (
 	"claviger/sdk/go/operator"
 )
 
-// attempted waits until everything of the licenses was sent and is on record.
+// attempted waits until all events of the licenses were sent and recorded.
 func attempted(t *testing.T, h *apptest.Harness, licenses []claviger.License) {
 	t.Helper()
 	for _, l := range licenses {
@@ -20,7 +20,7 @@ func attempted(t *testing.T, h *apptest.Harness, licenses []claviger.License) {
 	}
 }
 
-// deliveryOperations is what the partner does with deliveries.
+// deliveryOperations calls the partner's operations for deliveries.
 func deliveryOperations(t *testing.T, c *claviger.Client, eventID int64) {
 	t.Helper()
 	ctx := t.Context()
@@ -48,7 +48,7 @@ func deliveryOperations(t *testing.T, c *claviger.Client, eventID int64) {
 	}
 }
 
-// marketDeliveries is what the marketplace does with them.
+// marketDeliveries calls the marketplace's operations for deliveries.
 func marketDeliveries(t *testing.T, c *operator.Client, partnerID int64) {
 	t.Helper()
 	ctx := t.Context()
@@ -68,7 +68,7 @@ func marketDeliveries(t *testing.T, c *operator.Client, partnerID int64) {
 	detail := must(c.Delivery(ctx, partnerID, event))(t)
 	must(c.Attempt(ctx, partnerID, event, detail.AttemptList.Items[0].AttemptID))(t)
 	_ = all(t, c.PartnerLicenses(ctx, partnerID, operator.SearchFilter{Status: "active"}))
-	// One a second: of several, one is left when it is paused.
+	// One per second: of several, one is left when it is paused.
 	if e := must(c.EstimateRedelivery(ctx, partnerID, operator.DeliveryFilter{State: "delivered"}, 0))(t); e.Count < 3 {
 		t.Errorf("the estimate is %+v", e)
 	}

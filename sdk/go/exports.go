@@ -18,10 +18,9 @@ const (
 	ExportNDJSON ExportFormat = "ndjson"
 )
 
-// Export returns a whole list as a file: licenses, deliveries, requests or audit, narrowed
-// by the parameters of its list. The caller closes it. A file that is whole says so in its
-// last line, with the number of its rows. The Config must have an HTTP client whose timeout
-// suffices for the whole file.
+// Export returns a whole list as a file: licenses, deliveries, requests or audit, narrowed by the
+// parameters of its list. The caller closes it. The last line of a complete file says so, with the
+// number of rows. The HTTP client in Config needs a timeout that suffices for the whole file.
 func (c *Client) Export(ctx context.Context, list string, format ExportFormat, filter url.Values) (io.ReadCloser, error) {
 	q := url.Values{"format": {string(format)}}
 	for name, values := range filter {

@@ -11,7 +11,7 @@ import (
 	"claviger/sdk/go/operator"
 )
 
-// exported reads a file and checks that it is whole.
+// exported reads a file and checks that it is complete.
 func exported(t *testing.T, file io.ReadCloser, err error) string {
 	t.Helper()
 	if err != nil {
@@ -25,7 +25,7 @@ func exported(t *testing.T, file io.ReadCloser, err error) string {
 	return string(text)
 }
 
-// partnerExports has each list of a partner as a file.
+// partnerExports downloads each list of a partner as a file.
 func partnerExports(ctx context.Context, t *testing.T, c *claviger.Client) {
 	t.Helper()
 	for _, list := range []string{"licenses", "deliveries", "requests", "audit"} {
@@ -38,7 +38,7 @@ func partnerExports(ctx context.Context, t *testing.T, c *claviger.Client) {
 	}
 }
 
-// marketExports has each list of the marketplace as a file.
+// marketExports downloads each list of the marketplace as a file.
 func marketExports(ctx context.Context, t *testing.T, c *operator.Client) {
 	t.Helper()
 	for _, list := range []string{"licenses", "purchases", "events", "audit"} {

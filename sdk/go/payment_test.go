@@ -10,7 +10,7 @@ import (
 	"claviger/sdk/go/operator"
 )
 
-// marketPayments calls what is about payments.
+// marketPayments calls the operations for payments.
 func marketPayments(t *testing.T, h *apptest.Harness, c *operator.Client, partnerID int64) {
 	t.Helper()
 	ctx := t.Context()

@@ -6,12 +6,12 @@ import (
 	"strconv"
 )
 
-// Product reads what buyers read about your application.
+// Product reads your application's product page.
 func (c *Client) Product(ctx context.Context) (Product, error) {
 	return get[Product](ctx, c, "/v2/product")
 }
 
-// ChangeProduct changes what is not nil of it. The icon is a picture in base64.
+// ChangeProduct changes the fields that are not nil. The icon is a picture in base64.
 func (c *Client) ChangeProduct(ctx context.Context, p ProductChange) (Product, error) {
 	return send[Product](ctx, c, http.MethodPatch, "/v2/product", p)
 }
@@ -22,7 +22,7 @@ func (c *Client) Plans(ctx context.Context) ([]Plan, error) {
 	return list.Items, err
 }
 
-// DescribePlan changes what buyers read about the plan of a tier, where it is not nil.
+// DescribePlan changes the texts of the plan of a tier that are not nil.
 func (c *Client) DescribePlan(ctx context.Context, tier int, t PlanTexts) (Plan, error) {
 	return send[Plan](ctx, c, http.MethodPatch, "/v2/plans/"+strconv.Itoa(tier), t)
 }

@@ -9,7 +9,7 @@ import (
 	"claviger/sdk/go/internal/rest"
 )
 
-// RequestFilter narrows a list of refused calls; what is zero does not.
+// RequestFilter narrows a list of refused calls. Zero fields are ignored.
 type RequestFilter struct {
 	Status     int
 	Code       string // or cause
@@ -34,7 +34,7 @@ func (f RequestFilter) query() url.Values {
 	return q
 }
 
-// Requests lists your calls that were refused in the last seven days, the newest first.
+// Requests lists your refused calls of the last seven days, newest first.
 func (c *Client) Requests(ctx context.Context, f RequestFilter) iter.Seq2[RefusedRequest, error] {
 	return rest.All[RefusedRequest](ctx, c.rest, rest.Target("/v2/requests", f.query()))
 }

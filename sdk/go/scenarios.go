@@ -7,8 +7,7 @@ import (
 	"strconv"
 )
 
-// Scenarios lists the scenarios that can be run against your webhook URL, each with the
-// last verdict.
+// Scenarios lists the scenarios for your webhook URL, each with its last verdict.
 func (c *Client) Scenarios(ctx context.Context) ([]Scenario, error) {
 	list, err := get[struct {
 		Items []Scenario `json:"items"`
@@ -16,13 +15,13 @@ func (c *Client) Scenarios(ctx context.Context) ([]Scenario, error) {
 	return list.Items, err
 }
 
-// RunScenario begins to run a scenario, or all of them ("all"), against your saved
-// webhook URL. It returns at once: read the run until it is no longer running.
+// RunScenario starts a scenario, or all of them ("all"), against your saved webhook URL. It returns
+// immediately: read the run until it is no longer running.
 func (c *Client) RunScenario(ctx context.Context, name string) (ScenarioRun, error) {
 	return send[ScenarioRun](ctx, c, http.MethodPost, "/v2/scenarios/"+url.PathEscape(name)+"/runs", nil)
 }
 
-// ScenarioRuns lists your newest runs without their steps, the newest first.
+// ScenarioRuns lists your newest runs without their steps, newest first.
 func (c *Client) ScenarioRuns(ctx context.Context) ([]ScenarioRun, error) {
 	list, err := get[struct {
 		Items []ScenarioRun `json:"items"`
@@ -30,7 +29,7 @@ func (c *Client) ScenarioRuns(ctx context.Context) ([]ScenarioRun, error) {
 	return list.Items, err
 }
 
-// ScenarioRun reads a run with the steps that have ended.
+// ScenarioRun reads a run with its finished steps.
 func (c *Client) ScenarioRun(ctx context.Context, id int64) (ScenarioRun, error) {
 	return get[ScenarioRun](ctx, c, "/v2/scenario-runs/"+strconv.FormatInt(id, 10))
 }
@@ -43,8 +42,8 @@ func (c *Client) EventKinds(ctx context.Context) ([]EventKindDetail, error) {
 	return list.Items, err
 }
 
-// SendTestEvent sends one test event of a kind to your saved webhook URL: its sample, or
-// a body of your own if it is not empty. It returns at once.
+// SendTestEvent sends one test event of a kind to your saved webhook URL: its sample, or body if it
+// is not empty. It returns immediately.
 func (c *Client) SendTestEvent(ctx context.Context, kind EventKind, body string) (ScenarioRun, error) {
 	in := struct {
 		Body string `json:"body,omitempty"`
@@ -52,7 +51,7 @@ func (c *Client) SendTestEvent(ctx context.Context, kind EventKind, body string)
 	return send[ScenarioRun](ctx, c, http.MethodPost, "/v2/event-kinds/"+url.PathEscape(string(kind))+"/test", in)
 }
 
-// VerifySignature says which part of a webhook does not verify.
+// VerifySignature reports which part of a webhook does not verify.
 func (c *Client) VerifySignature(ctx context.Context, received ReceivedWebhook) (Verification, error) {
 	return send[Verification](ctx, c, http.MethodPost, "/v2/verify-signature", received)
 }

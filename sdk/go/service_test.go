@@ -11,7 +11,7 @@ import (
 	"claviger/sdk/go/operator"
 )
 
-// marketService calls what looks after the service itself.
+// marketService calls the operations for the service itself.
 func marketService(t *testing.T, h *apptest.Harness, c *operator.Client, partnerID int64) {
 	t.Helper()
 	ctx := t.Context()
@@ -55,7 +55,7 @@ func marketService(t *testing.T, h *apptest.Harness, c *operator.Client, partner
 	}
 }
 
-// marketSessions is what the marketplace does with the sessions of a user.
+// marketSessions calls the operations for the sessions of a user.
 func marketSessions(t *testing.T, h *apptest.Harness, c *operator.Client) {
 	t.Helper()
 	ctx, ann := t.Context(), h.User("ann@example.com")

@@ -152,7 +152,7 @@ type DeliveryList struct {
 type ManualSend struct {
 	// A person, an API key of the partner, a token of the marketplace, or the service.
 	By string `json:"by"`
-	// The person, if they are in your team; absent for the marketplace's people.
+	// The person. A partner sees it only for people of its team.
 	UserID int64 `json:"user_id,omitzero"`
 	// The redelivery that it was part of.
 	RedeliveryID int64 `json:"redelivery_id,omitzero"`
@@ -476,7 +476,7 @@ type AuditEntry struct {
 type AuditEntryActor struct {
 	// Who acted: one of your people, a program with your API key, or the marketplace.
 	Kind string `json:"kind"`
-	// Of a member, the name; `""` of anybody else, and of somebody whose account is deleted.
+	// Of a member, the name; `""` of anybody else, and of a person whose account is deleted.
 	Name string `json:"name"`
 }
 
@@ -523,6 +523,9 @@ type Plan struct {
 	Recommended bool `json:"recommended"`
 	// Where it is among the others: the lowest number first, then the lowest tier.
 	Sort int `json:"sort"`
+	// How many licenses of it one person can get in the shop; `0` is no limit. `-1` is not set:
+	// 1 while the price is 0, and no limit otherwise.
+	MaxPerBuyer int `json:"max_per_buyer"`
 }
 
 // PlanList is an object of the API.
@@ -538,6 +541,9 @@ type PlanTexts struct {
 	Features    *[]string `json:"features,omitempty"`
 	Recommended *bool     `json:"recommended,omitempty"`
 	Sort        *int      `json:"sort,omitempty"`
+	// How many licenses of it one person can get in the shop: from 1 to 1000, `0` for no limit,
+	// or `-1` for the default.
+	MaxPerBuyer *int `json:"max_per_buyer,omitempty"`
 }
 
 // Profile is an object of the API.

@@ -9,18 +9,18 @@ import (
 	verify "claviger/sdk/verify/go"
 )
 
-// ErrSignature says that no signature of a webhook is right, or that it is too old.
-// Answer it with 401.
+// ErrSignature means that no signature of a webhook is right, or that it is too old. Answer with
+// 401.
 var ErrSignature = verify.ErrSignature
 
-// VerifyWebhook checks the signature of Standard Webhooks in the headers of a request
-// over its raw body. secret is your webhook secret as it was shown to you. While it is
-// being replaced, either the old or the new one verifies.
+// VerifyWebhook checks the Standard Webhooks signature in the headers of a request over its raw
+// body. secret is your webhook secret as shown to you. While it is being replaced, both the old and
+// the new one verify.
 func VerifyWebhook(secret string, h http.Header, body []byte, now time.Time) error {
 	return verify.Webhook(secret, h, body, now)
 }
 
-// ReadWebhook verifies a webhook and reads its body.
+// ReadWebhook verifies a webhook and decodes its body.
 func ReadWebhook(secret string, h http.Header, body []byte, now time.Time) (WebhookBody, error) {
 	var w WebhookBody
 	if err := VerifyWebhook(secret, h, body, now); err != nil {

@@ -10,13 +10,13 @@ import (
 	claviger "claviger/sdk/go"
 )
 
-// TestVerifyWebhook: what the service signs verifies, with either secret while one is
-// being replaced, for five minutes, and nothing else does.
+// TestVerifyWebhook: only webhooks signed by the service verify, for five minutes, with either
+// secret during a rotation.
 func TestVerifyWebhook(t *testing.T) {
 	const secret, next, key = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwZ2tJ4cD1xY8=", "whsec_QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo=", "lk_a_single_key"
 	at, body := time.Unix(1772625600, 0), []byte(`{"license_key":"x"}`)
 	sign := func(secrets ...string) http.Header {
-		h := http.Header{} // as a server reads them, whatever the case in which they were sent
+		h := http.Header{} // as a server reads them, in any case
 		for name, values := range (courier.Signer{UserAgent: "test"}).Headers(42, 1, at, courier.NewSecrets(secrets...), body) {
 			h.Set(name, values[0])
 		}

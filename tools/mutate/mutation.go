@@ -3,11 +3,31 @@ package main
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"strings"
+)
+
+// form is the way in which a change is written next to the original code.
+type form int
+
+const (
+	dropped form = iota // a statement
+	negated             // a condition
+	unnegated
+	swapped // an operator
+	flipped // true or false
+	scaled  // a number
+	used    // a constant, where it is used
+)
+
+// state is the way in which a change is tried.
+type state int
+
+const (
+	together state = iota // in the binary of all changes
+	single                // in a separate binary
+	rejected              // not at all: the compiler does not accept it
 )
 
 // mutation is one change of a file: the bytes from from to to become text.
@@ -17,70 +37,106 @@ type mutation struct {
 	from, to int
 	text     string
 	what     string
+
+	number   int
+	form     form
+	node     ast.Node
+	constant bool      // where the language requires a constant
+	value    *constant // the constant whose value is changed, if that can be switched
+	state    state
 }
 
-func (m mutation) String() string {
+func (m *mutation) String() string {
 	return fmt.Sprintf("%s:%d: %s", filepath.Base(m.path), m.line, m.what)
 }
 
-func (m mutation) apply() ([]byte, error) {
-	text, err := os.ReadFile(m.path)
-	if err != nil {
-		return nil, err
-	}
-	return []byte(string(text[:m.from]) + m.text + string(text[m.to:])), nil
-}
+// apply returns the text of its file with the change.
+func (m *mutation) apply(text string) string { return text[:m.from] + m.text + text[m.to:] }
 
-// exempt marks a line whose changes change no behaviour.
+// exempt marks a line without meaningful changes.
 const exempt = "// mutate: equivalent because "
 
-// file is a file that is searched for changes.
+// file is a file to search for changes.
 type file struct {
 	set   *token.FileSet
 	path  string
 	text  string
 	lines []string
-	found []mutation
+	tree  *ast.File
+	found []*mutation
+
+	constants int // number of enclosing nodes that require constants
 }
 
-func mutationsOf(path string) ([]mutation, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	f := &file{set: token.NewFileSet(), path: path, text: string(text), lines: strings.Split(string(text), "\n")}
-	tree, err := parser.ParseFile(f.set, path, text, parser.SkipObjectResolution)
-	if err != nil {
-		return nil, err
-	}
-	ast.Inspect(tree, f.visit)
-	return f.found, nil
+// mutations finds the changes of a file.
+func (f *file) mutations() []*mutation {
+	f.found = nil
+	f.walk(f.tree)
+	return f.found
 }
 
-// add notes a change, unless its line is exempt.
-func (f *file) add(from, to token.Pos, text, what string) {
+// walk searches a node and all below it.
+func (f *file) walk(root ast.Node) {
+	ast.Inspect(root, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.ImportSpec, *ast.Field: // tags and types
+			return false
+		case *ast.GenDecl:
+			if n.Tok != token.CONST {
+				return true
+			}
+			f.constants++
+			for _, spec := range n.Specs {
+				f.walk(spec)
+			}
+			f.constants--
+			return false
+		case *ast.ArrayType:
+			if n.Len != nil {
+				f.constants++
+				f.walk(n.Len)
+				f.constants--
+			}
+			f.walk(n.Elt)
+			return false
+		}
+		f.visit(n)
+		return true
+	})
+}
+
+// add records a change of a node, unless its line is exempt.
+func (f *file) add(form form, node ast.Node, from, to token.Pos, text, what string) {
 	at := f.set.Position(from)
 	if strings.Contains(f.lines[at.Line-1], exempt) {
 		return
 	}
-	f.found = append(f.found, mutation{f.path, at.Line, at.Offset, f.set.Position(to).Offset, text, what})
+	f.found = append(f.found, &mutation{
+		path: f.path, line: at.Line, from: at.Offset, to: f.set.Position(to).Offset, text: text, what: what,
+		form: form, node: node, constant: f.constants > 0,
+	})
+}
+
+// span returns the position of a node in the text.
+func (f *file) span(n ast.Node) (from, to int) {
+	return f.set.Position(n.Pos()).Offset, f.set.Position(n.End()).Offset
 }
 
 func (f *file) source(n ast.Node) string {
-	return f.text[f.set.Position(n.Pos()).Offset:f.set.Position(n.End()).Offset]
+	from, to := f.span(n)
+	return f.text[from:to]
 }
 
-// swaps are operators that are taken for one another.
+// swaps are operators that are easily confused.
 var swaps = map[token.Token]token.Token{
 	token.LSS: token.LEQ, token.LEQ: token.LSS, token.GTR: token.GEQ, token.GEQ: token.GTR,
 	token.EQL: token.NEQ, token.NEQ: token.EQL, token.ADD: token.SUB, token.SUB: token.ADD,
 	token.MUL: token.QUO, token.QUO: token.MUL, token.LAND: token.LOR, token.LOR: token.LAND,
 }
 
-func (f *file) visit(n ast.Node) bool {
+// visit records the changes of one node.
+func (f *file) visit(n ast.Node) {
 	switch n := n.(type) {
-	case *ast.ImportSpec, *ast.Field: // tags and types
-		return false
 	case *ast.IfStmt:
 		f.negate(n.Cond)
 	case *ast.ForStmt:
@@ -89,22 +145,23 @@ func (f *file) visit(n ast.Node) bool {
 		}
 	case *ast.BinaryExpr:
 		if other, ok := swaps[n.Op]; ok && !isText(n) {
-			f.add(n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), other.String(), fmt.Sprintf("%s becomes %s in %s", n.Op, other, short(f.source(n))))
+			what := fmt.Sprintf("%s becomes %s in %s", n.Op, other, short(f.source(n)))
+			f.add(swapped, n, n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), other.String(), what)
 		}
 	case *ast.UnaryExpr:
 		if n.Op == token.NOT {
-			f.add(n.OpPos, n.OpPos+1, "", "without ! in "+short(f.source(n)))
+			f.add(unnegated, n, n.OpPos, n.OpPos+1, "", "without ! in "+short(f.source(n)))
 		}
 	case *ast.Ident:
 		if other, ok := map[string]string{"true": "false", "false": "true"}[n.Name]; ok {
-			f.add(n.Pos(), n.End(), other, n.Name+" becomes "+other)
+			f.add(flipped, n, n.Pos(), n.End(), other, n.Name+" becomes "+other)
 		}
 	case *ast.BasicLit:
 		switch {
 		case n.Value == "0":
-			f.add(n.Pos(), n.End(), "1", "0 becomes 1")
+			f.add(scaled, n, n.Pos(), n.End(), "1", "0 becomes 1")
 		case n.Kind == token.INT || n.Kind == token.FLOAT:
-			f.add(n.Pos(), n.End(), "("+n.Value+"*2)", n.Value+" is doubled")
+			f.add(scaled, n, n.Pos(), n.End(), "("+n.Value+"*2)", n.Value+" is doubled")
 		}
 	case *ast.BlockStmt:
 		f.drop(n.List)
@@ -113,10 +170,9 @@ func (f *file) visit(n ast.Node) bool {
 	case *ast.CommClause:
 		f.drop(n.Body)
 	}
-	return true
 }
 
-// isText reports whether an expression joins strings, one of which is a literal.
+// isText reports whether an expression joins strings and one is a literal.
 func isText(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -129,16 +185,16 @@ func isText(e ast.Expr) bool {
 
 func (f *file) negate(cond ast.Expr) {
 	if b, ok := cond.(*ast.BinaryExpr); ok && (b.Op == token.EQL || b.Op == token.NEQ) {
-		return // that is what swapping its operator does
+		return // swapping its operator does the same
 	}
 	if u, ok := cond.(*ast.UnaryExpr); ok && u.Op == token.NOT {
 		return
 	}
-	f.add(cond.Pos(), cond.End(), "!("+f.source(cond)+")", "negated: "+short(f.source(cond)))
+	f.add(negated, cond, cond.Pos(), cond.End(), "!("+f.source(cond)+")", "negated: "+short(f.source(cond)))
 }
 
-// drop leaves statements out. They stay where the compiler sees them, so that what they
-// use counts as used.
+// drop removes statements. The compiler still sees them, so that the variables in them count as
+// used.
 func (f *file) drop(list []ast.Stmt) {
 	for _, s := range list {
 		switch s := s.(type) {
@@ -150,11 +206,11 @@ func (f *file) drop(list []ast.Stmt) {
 		default:
 			continue
 		}
-		f.add(s.Pos(), s.End(), "if false { "+f.source(s)+" }", "without "+short(f.source(s)))
+		f.add(dropped, s, s.Pos(), s.End(), "if false { "+f.source(s)+" }", "without "+short(f.source(s)))
 	}
 }
 
-// short is the first line of a text.
+// short returns the first line of a text.
 func short(s string) string {
 	first, _, more := strings.Cut(s, "\n")
 	if more {

@@ -1,7 +1,6 @@
-// Command sbom says what the programs of a release are made of. It reads what the Go tool
-// wrote into each program of a folder, and writes two files beside them: claviger.cdx.json,
-// a bill of materials in CycloneDX, and SHA256SUMS. From the same programs it makes the
-// same bytes.
+// Command sbom describes the programs of a release. It reads the build information of each program
+// in a folder, and writes two files beside them: claviger.cdx.json, a bill of materials in
+// CycloneDX, and SHA256SUMS. The same programs give the same bytes.
 package main
 
 import (
@@ -35,7 +34,7 @@ func main() {
 	}
 }
 
-// describe writes both files; the sums are of the bill, too.
+// describe writes both files; the sums include the bill.
 func describe(dir string) error {
 	programs, err := filepath.Glob(filepath.Join(dir, "claviger-*"))
 	if err != nil {
@@ -67,7 +66,7 @@ func describe(dir string) error {
 	return os.WriteFile(filepath.Join(dir, sumsFile), []byte(sums.String()), 0o644)
 }
 
-// bill is a bill of materials, as far as CycloneDX 1.5 is used here.
+// bill is a bill of materials, limited to the used parts of CycloneDX 1.5.
 type bill struct {
 	Format       string       `json:"bomFormat"`
 	Spec         string       `json:"specVersion"`
@@ -110,7 +109,7 @@ type dependency struct {
 	DependsOn []string `json:"dependsOn"`
 }
 
-// billOf lists the modules of all programs together: some are needed on one system alone.
+// billOf lists the modules of all programs together: some are needed only on one system.
 func billOf(programs []string) (bill, error) {
 	b := bill{Format: "CycloneDX", Spec: "1.5", Version: 1}
 	b.Metadata.Component = component{Type: "application", Ref: "claviger", Name: "claviger", Licenses: make([]licensing, 1)}
@@ -156,13 +155,13 @@ func billOf(programs []string) (bill, error) {
 	return b, nil
 }
 
-// library is a module as a component.
+// library returns a module as a component.
 func library(m *debug.Module) component {
 	purl := "pkg:golang/" + strings.ToLower(m.Path) + "@" + strings.ReplaceAll(m.Version, "+", "%2B")
 	return component{Type: "library", Ref: purl, Name: m.Path, Version: m.Version, PURL: purl}
 }
 
-// setting is what the Go tool noted about the build.
+// setting returns a build setting.
 func setting(info *debug.BuildInfo, key string) string {
 	for _, s := range info.Settings {
 		if s.Key == key {
@@ -172,14 +171,14 @@ func setting(info *debug.BuildInfo, key string) string {
 	return ""
 }
 
-// serial is a UUID made of a hash (version 8), so that it is the same for the same programs.
+// serial returns a UUID made of a hash (version 8), so that the same programs have the same one.
 func serial(sum []byte) string {
 	u := sum[:16]
 	u[6], u[8] = u[6]&0x0f|0x80, u[8]&0x3f|0x80
 	return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", u[:4], u[4:6], u[6:8], u[8:10], u[10:])
 }
 
-// hash is the SHA-256 of a file, in hex.
+// hash returns the SHA-256 of a file, in hex.
 func hash(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

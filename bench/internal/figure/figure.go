@@ -1,5 +1,5 @@
-// Package figure turns rounds of measurements into the rows of the table that
-// the benchmarks print: medians of ratios, held against a goal.
+// Package figure turns rounds of measurements into the rows of the benchmarks' table: medians of
+// ratios, compared with a goal.
 package figure
 
 import (
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Median is the middle of values, 0 of none.
+// Median returns the median of values, or 0 of none.
 func Median(values []float64) float64 { return quantile(values, 0.5) }
 
 func quantile(values []float64, q float64) float64 {
@@ -23,19 +23,19 @@ func quantile(values []float64, q float64) float64 {
 	return sorted[low] + (at-float64(low))*(sorted[high]-sorted[low])
 }
 
-// Rounds is what was measured in turns: ours and its yardstick, round by round.
+// Rounds are alternating measurements of ours and the yardstick, round by round.
 type Rounds struct {
 	Ours, Yardstick []float64
 }
 
-// Add takes a round.
+// Add adds a round.
 func (r *Rounds) Add(ours, yardstick float64) {
 	r.Ours = append(r.Ours, ours)
 	r.Yardstick = append(r.Yardstick, yardstick)
 }
 
-// Turns runs a and b so many times in turns, swapping who begins, and takes what
-// each returns. What happens to the machine meanwhile happens to both.
+// Turns runs a and b n times in turns, alternating the order, and collects their results.
+// Disturbances of the machine thus affect both.
 func Turns(n int, a, b func() (float64, error)) (Rounds, error) {
 	var r Rounds
 	for i := range n {
@@ -59,7 +59,7 @@ func Turns(n int, a, b func() (float64, error)) (Rounds, error) {
 	return r, nil
 }
 
-// ratios is ours by yardstick in each round.
+// ratios returns ours by yardstick of each round.
 func (r Rounds) ratios() []float64 {
 	list := make([]float64, len(r.Ours))
 	for i := range list {
@@ -75,28 +75,27 @@ type Row struct {
 	Case      string
 	Database  string
 	Ours      string // with its unit
-	Yardstick string // likewise; what the ratio is held against
+	Yardstick string // likewise; the reference of the ratio
 	Value     float64
 	Unit      string // of the value; "" for a ratio or a number
-	Shown     string // the value as it is printed
-	Rounds    Rounds // what the value is the middle of, if there were rounds
+	Shown     string // the printed value
+	Rounds    Rounds // the rounds behind the value, which is their median; may be empty
 	RoundUnit string // of the figures in them
 	Goal      Goal
-	Noise     float64 // share of the machine that others took; below 0: not known
+	Noise     float64 // share of the machine that others used; negative: unknown
 }
 
-// Goal is a bound that a value should keep. The zero Goal asks for nothing: the
-// value is only recorded.
+// Goal is a limit for a value. The zero Goal has none: the value is only recorded.
 type Goal struct {
 	sign  string
 	bound float64
 	unit  string
 }
 
-// AtLeast is the goal of a value not below bound.
+// AtLeast returns the goal of a value not below bound.
 func AtLeast(bound float64, unit string) Goal { return Goal{"≥", bound, unit} }
 
-// AtMost is the goal of a value not above bound.
+// AtMost returns the goal of a value not above bound.
 func AtMost(bound float64, unit string) Goal { return Goal{"≤", bound, unit} }
 
 func (g Goal) String() string {
@@ -106,7 +105,7 @@ func (g Goal) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %v %s", g.sign, g.bound, g.unit))
 }
 
-// Verdict is "yes" or "no", or "" without a goal.
+// Verdict returns "yes" or "no", or "" without a goal.
 func (r Row) Verdict() string {
 	switch {
 	case r.Goal.sign == "":
@@ -118,14 +117,13 @@ func (r Row) Verdict() string {
 	}
 }
 
-// Unit is what rounds are counted in.
+// Unit is the unit of rounds.
 type Unit struct {
 	Name string               // as Go's benchmarks write it
 	Show func(float64) string // with the unit
 }
 
-// Compare makes the row of rounds in which more is better or worse as the goal
-// says.
+// Compare returns the row of rounds; the goal determines whether more is better.
 func Compare(name, database string, r Rounds, unit Unit, goal Goal, noise float64) Row {
 	ratios := r.ratios()
 	return Row{
@@ -135,7 +133,7 @@ func Compare(name, database string, r Rounds, unit Unit, goal Goal, noise float6
 	}
 }
 
-// Single makes the row of one measured value, of a number of things.
+// Single returns the row of one measured value, of a number of things.
 func Single(name, database, of string, value float64, format, unit string, goal Goal, noise float64) Row {
 	return Row{
 		Case: name, Database: database, Ours: of, Yardstick: "–", Value: value, Unit: unit, Goal: goal, Noise: noise,

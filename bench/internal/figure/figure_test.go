@@ -32,8 +32,7 @@ BenchmarkLost/db=SQLite 1 0 count
 	}
 }
 
-// TestReplaceTable: only what stands between the marks is replaced, by rows that have
-// a goal.
+// TestReplaceTable: only the text between the marks is replaced, by rows with a goal.
 func TestReplaceTable(t *testing.T) {
 	rows := []figure.Row{
 		figure.Single("a", "SQLite", "1 start", 2, "%.0f", "ms", figure.AtMost(3, "ms"), 0.01),

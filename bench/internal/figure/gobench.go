@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Benchmarks writes rows in the format of Go's benchmarks, a line for each round, so
-// that benchstat can compare two runs.
+// Benchmarks writes rows in the format of Go's benchmarks, a line per round, so that benchstat can
+// compare two runs.
 func Benchmarks(w io.Writer, rows []Row) error {
 	lines := []string{
 		"goos: " + runtime.GOOS, "goarch: " + runtime.GOARCH, "pkg: claviger/bench",
@@ -38,14 +38,13 @@ func Benchmarks(w io.Writer, rows []Row) error {
 	return err
 }
 
-// What the table of a page stands between.
+// Marks around the table of a page.
 const (
 	TableBegins = "<!-- figures -->"
 	TableEnds   = "<!-- end of figures -->"
 )
 
-// ReplaceTable puts the rows that have a goal into a page, in place of the table that
-// stands there; machine says what they were measured on.
+// ReplaceTable replaces the table in a page by the rows with a goal; machine describes the machine.
 func ReplaceTable(page, machine string, rows []Row) (string, error) {
 	before, rest, ok := strings.Cut(page, TableBegins)
 	_, after, ended := strings.Cut(rest, TableEnds)
@@ -63,8 +62,8 @@ func ReplaceTable(page, machine string, rows []Row) (string, error) {
 
 var notWord = regexp.MustCompile(`[^A-Za-z0-9=.]+`)
 
-// benchName is the name of a row as a benchmark has it: no spaces, and an upper-case
-// letter first.
+// benchName returns the name of a row as a benchmark name: no spaces, and an upper-case letter
+// first.
 func benchName(s string) string {
 	s = strings.Trim(notWord.ReplaceAllString(strings.ReplaceAll(s, ",000", "000"), "_"), "_")
 	return strings.ToUpper(s[:1]) + s[1:]

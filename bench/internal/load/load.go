@@ -1,7 +1,6 @@
-// Package load asks a server over keep-alive connections as fast as it answers
-// and counts the answers. It speaks just enough HTTP/1.1 for that: on a machine
-// that it shares with the server, whatever it costs itself would make a slow
-// server look less slow beside a quick one.
+// Package load sends requests over keep-alive connections as fast as the server answers, and counts
+// the answers. It implements only as much HTTP/1.1 as it needs: on a machine shared with the
+// server, its own cost would make a slow server look less slow beside a quick one.
 package load
 
 import (
@@ -37,7 +36,7 @@ func Dial(ctx context.Context, addr string) (*Client, error) {
 // Close hangs up.
 func (c *Client) Close() { _ = c.conn.Close() }
 
-// Do sends a request and reads its answer to the end without keeping it.
+// Do sends a request and reads its whole answer without storing it.
 func (c *Client) Do(request []byte) (status int, size int64, err error) {
 	if status, size, err = c.send(request); err != nil {
 		return 0, 0, err
@@ -48,7 +47,7 @@ func (c *Client) Do(request []byte) (status int, size int64, err error) {
 	return status, size, nil
 }
 
-// FirstByte is Do that returns how long it took until the answer began.
+// FirstByte is Do that returns the time until the answer began.
 func (c *Client) FirstByte(request []byte) (status int, took time.Duration, err error) {
 	start := time.Now()
 	if _, err := c.conn.Write(request); err != nil {
@@ -65,7 +64,7 @@ func (c *Client) FirstByte(request []byte) (status int, took time.Duration, err 
 	return status, took, err
 }
 
-// Ask is Do for who needs the answer: its body, until the next request.
+// Ask is Do that also returns the body, valid until the next request.
 func (c *Client) Ask(request []byte) (status int, body []byte, err error) {
 	status, size, err := c.send(request)
 	if err != nil {
@@ -126,11 +125,11 @@ func (c *Client) line() ([]byte, error) {
 	return bytes.TrimRight(line, "\r\n"), nil
 }
 
-// Work does one piece of work of a worker; it runs in that worker's goroutine.
+// Work does one piece of work; it runs in the goroutine of its worker.
 type Work func(ctx context.Context, worker int) error
 
-// Rate keeps so many workers at work for a time and returns how many pieces a
-// second were done. The first error ends it.
+// Rate runs a number of workers for a time and returns the pieces of work per second. The first
+// error ends it.
 func Rate(ctx context.Context, workers int, d time.Duration, do Work) (float64, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -155,8 +154,8 @@ func Rate(ctx context.Context, workers int, d time.Duration, do Work) (float64, 
 	return float64(done.Load()) / time.Since(start).Seconds(), context.Cause(ctx)
 }
 
-// Each has so many workers do n pieces of work, each piece once, and returns how
-// many a second were done. The first error ends it.
+// Each lets workers do n pieces of work, each piece once, and returns the pieces per second. The
+// first error ends it.
 func Each(ctx context.Context, workers, n int, do func(ctx context.Context, worker, piece int) error) (float64, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -176,7 +175,7 @@ func Each(ctx context.Context, workers, n int, do func(ctx context.Context, work
 	return float64(n) / time.Since(start).Seconds(), context.Cause(ctx)
 }
 
-// Crowd is connections to one server that are kept from round to round.
+// Crowd is a set of connections to one server, reused in every round.
 type Crowd []*Client
 
 // Gather connects so many times.
@@ -193,15 +192,15 @@ func Gather(ctx context.Context, addr string, n int) (Crowd, error) {
 	return crowd, nil
 }
 
-// Close hangs up all of them.
+// Close closes all connections.
 func (c Crowd) Close() {
 	for _, one := range c {
 		one.Close()
 	}
 }
 
-// Rate has every connection ask, one request after another, and returns how many
-// answers a second came. An answer of another status than want is an error.
+// Rate sends requests on every connection, one after another, and returns the answers per second.
+// An answer with another status than want is an error.
 func (c Crowd) Rate(ctx context.Context, d time.Duration, want int, next func(worker int) []byte) (float64, error) {
 	return Rate(ctx, len(c), d, func(_ context.Context, worker int) error {
 		status, _, err := c[worker].Do(next(worker))
@@ -212,23 +211,23 @@ func (c Crowd) Rate(ctx context.Context, d time.Duration, want int, next func(wo
 	})
 }
 
-// Get is the text of a GET request.
+// Get returns the text of a GET request.
 func Get(target, token string) []byte {
 	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\n\r\n", target, token)
 }
 
-// Page is the text of a GET request of a browser with a cookie.
+// Page returns the text of a browser's GET request with a cookie.
 func Page(target, cookie string) []byte {
 	return fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: licenses.example.com\r\nCookie: %s\r\n\r\n", target, cookie)
 }
 
-// Post is the text of a POST request with a JSON body.
+// Post returns the text of a POST request with a JSON body.
 func Post(target, token, body string) []byte {
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
 		target, token, len(body), body)
 }
 
-// Form is the text of a POST request with a form.
+// Form returns the text of a POST request with a form.
 func Form(target, body string) []byte {
 	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: bench\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s",
 		target, len(body), body)

@@ -12,8 +12,8 @@ import (
 	"claviger/bench/internal/load"
 )
 
-// TestAsk follows a chain of answers: a body that was cut, or mixed up with that
-// of the request before, would break it.
+// TestAsk follows a chain of answers: a truncated body, or one mixed up with the previous one,
+// would break it.
 func TestAsk(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -37,7 +37,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestEach counts: every piece is done once, whoever does it.
+// TestEach: every piece is done once, by any worker.
 func TestEach(t *testing.T) {
 	const pieces = 1000
 	var done [pieces]atomic.Int64
@@ -55,7 +55,7 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// TestEachEnds lets a piece fail.
+// TestEachEnds makes a piece fail.
 func TestEachEnds(t *testing.T) {
 	var done atomic.Int64
 	_, err := load.Each(t.Context(), 1, 10, func(_ context.Context, _, piece int) error {
@@ -65,7 +65,7 @@ func TestEachEnds(t *testing.T) {
 		}
 		return nil
 	})
-	if err != io.ErrUnexpectedEOF || done.Load() != 4 { //nolint:errorlint // it must come as it was
+	if err != io.ErrUnexpectedEOF || done.Load() != 4 { //nolint:errorlint // it must be unwrapped
 		t.Errorf("%d pieces were done, %v", done.Load(), err)
 	}
 }

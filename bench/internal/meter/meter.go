@@ -1,6 +1,5 @@
-// Package meter reads what processes cost (time on the CPU, memory) and how busy
-// the machine was with anything else meanwhile, from /proc. Where there is no
-// /proc it knows nothing and says so.
+// Package meter reads the cost of processes (CPU time, memory) and the other load of the machine
+// from /proc. Without /proc it reports that nothing is known.
 package meter
 
 import (
@@ -14,11 +13,10 @@ import (
 	"time"
 )
 
-// hertz is how many ticks of /proc make a second; Linux shows 100 everywhere.
+// hertz is the number of /proc ticks per second; Linux shows 100 everywhere.
 const hertz = 100
 
-// CPU is the time that a process and those of its children that have ended spent
-// on the CPU.
+// CPU returns the CPU time of a process and of its ended children.
 func CPU(pid int) time.Duration {
 	_, ticks, ok := stat(pid)
 	if !ok {
@@ -27,8 +25,7 @@ func CPU(pid int) time.Duration {
 	return time.Duration(ticks) * time.Second / hertz
 }
 
-// Tree is the time that processes and those of their children that run spent on the
-// CPU.
+// Tree returns the CPU time of processes and of their running children.
 func Tree(parents ...int) time.Duration {
 	var ticks int64
 	for _, n := range processes(parents) {
@@ -37,13 +34,13 @@ func Tree(parents ...int) time.Duration {
 	return time.Duration(ticks) * time.Second / hertz
 }
 
-// stat reads the parent of a process and the ticks that it spent.
+// stat reads the parent of a process and its CPU ticks.
 func stat(pid int) (parent int, ticks int64, ok bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, 0, false
 	}
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // the name before may have anything in it
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // the name before may contain anything
 	if len(fields) < 15 {
 		return 0, 0, false
 	}
@@ -55,7 +52,7 @@ func stat(pid int) (parent int, ticks int64, ok bool) {
 	return parent, ticks, true
 }
 
-// Memory is the resident size of a process in bytes, now and at its highest.
+// Memory returns the resident size of a process in bytes, now and at its highest.
 func Memory(pid int) (now, highest int64) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -75,24 +72,24 @@ func Memory(pid int) (now, highest int64) {
 	return now, highest
 }
 
-// Noise watches how busy the machine is with others than the benchmark: this
-// process, its children and those of the given parents.
+// Noise measures the load of the machine by others than the benchmark: this process, its children
+// and those of the given parents.
 type Noise struct {
 	total, busy int64
 	parents     []int
 	ours        map[int]int64 // ticks by process
 }
 
-// Listen begins to watch; servers are the parents of processes that work for the
-// benchmark without being its children.
+// Listen starts the measurement; servers are the parents of processes that work for the benchmark
+// but are not its children.
 func Listen(servers ...int) Noise {
 	total, busy := machine()
 	parents := append([]int{os.Getpid()}, servers...)
 	return Noise{total, busy, parents, processes(parents)}
 }
 
-// Share is what part of the machine's time others took since Listen, what a
-// hypervisor gave to others included; below 0 when it is not known.
+// Share returns the part of the machine's time that others used since Listen, including other
+// guests of the hypervisor. It is negative if unknown.
 func (n Noise) Share() float64 {
 	total, busy := machine()
 	if total <= n.total {
@@ -105,7 +102,7 @@ func (n Noise) Share() float64 {
 	return max(float64(others)/float64(total-n.total), 0)
 }
 
-// machine reads how many ticks there were, and how many of them were not idle.
+// machine reads the number of ticks, and of those that were not idle.
 func machine() (total, busy int64) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -139,7 +136,7 @@ func processes(parents []int) map[int]int64 {
 	return list
 }
 
-// Parent is the process that started another; 0 when that is not known.
+// Parent returns the process that started another, or 0 if unknown.
 func Parent(pid int) int {
 	parent, _, _ := stat(pid)
 	return parent

@@ -10,9 +10,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Look opens a seeded database, checks it and says what is in it. A database
-// that the service would not have left so is an error: what is measured on it
-// would be worth nothing.
+// Look opens a seeded database, checks it and describes its content. A state that the service would
+// not produce is an error: measurements on it would be worthless.
 func Look(ctx context.Context, url string) (Market, error) {
 	db, err := sqldb.Open(ctx, url, sqldb.Options{})
 	if err != nil {
@@ -49,10 +48,9 @@ func look(ctx context.Context, db *sqldb.DB) (Market, error) {
 	return m, nil
 }
 
-// Check holds the licenses or the events of a partner (what: "license" or
-// "event") against the invariants of their numbers, and returns how many there
-// are: ordinals are dense from 1, the ledger has the last, the counts of blocks
-// are those of the rows.
+// Check checks the licenses or the events of a partner (what: "license" or "event") and returns
+// their number. Ordinals must be dense from 1, the ledger must have the last, and the block counts
+// must match the rows.
 func Check(ctx context.Context, tx *sqldb.Tx, what string, partnerID int64) (int64, error) {
 	type numbers struct{ n, low, high, ledger int64 }
 	s, err := sqldb.One(ctx, tx, func(r *sqldb.Row, s *numbers) error { return r.Scan(&s.n, &s.low, &s.high, &s.ledger) },
@@ -62,14 +60,14 @@ func Check(ctx context.Context, tx *sqldb.Tx, what string, partnerID int64) (int
 	if err != nil {
 		return 0, err
 	}
-	// Ordinals are unique, so as many as the span is wide are dense.
+	// Ordinals are unique, so they are dense if their number equals the span.
 	if s.low != 1 || s.high != s.n || s.ledger != s.n {
 		return 0, fmt.Errorf("%d %ss have the ordinals %d to %d, and the ledger has %d", s.n, what, s.low, s.high, s.ledger)
 	}
 	last := (s.n/partRows + 1) * partRows
 	for r := range ranges(last, false) {
 		if r.to == last {
-			r.to = math.MaxInt64 // with blocks that no row belongs to
+			r.to = math.MaxInt64 // including blocks without rows
 		}
 		wrong, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT count(*) FROM (
 				SELECT status, (ord - 1) / 4096 AS block, count(*) AS n FROM `+what+`s

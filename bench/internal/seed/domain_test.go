@@ -13,6 +13,7 @@ import (
 
 	"claviger/bench/internal/seed"
 	"claviger/internal/account"
+	"claviger/internal/answers"
 	"claviger/internal/api"
 	"claviger/internal/app"
 	"claviger/internal/audit"
@@ -24,11 +25,10 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// The benchmarks of this file find where the time goes: run them with
-// -cpuprofile. Beside the time they report the time on the CPU, which other work
-// on the machine disturbs less. They run on PostgreSQL as the tests do.
+// The benchmarks of this file show where the time goes: run them with -cpuprofile. They also report
+// CPU time, which other work on the machine disturbs less. They run on PostgreSQL as the tests do.
 
-// market is a seeded database of 50,000 licenses.
+// market returns a seeded database of 50,000 licenses.
 func market(b *testing.B) (*sqldb.DB, seed.Market) {
 	b.Helper()
 	at := sqldbtest.URL(b)
@@ -42,7 +42,7 @@ func market(b *testing.B) (*sqldb.DB, seed.Market) {
 	return sqldbtest.OpenWith(b, at, sqldb.Options{}), m
 }
 
-// cpu reports the process's time on the CPU per operation from now on.
+// cpu reports the process's CPU time per operation from now on.
 func cpu(b *testing.B) func() {
 	start := spent()
 	return func() { b.ReportMetric(float64((spent()-start).Nanoseconds())/1000/float64(b.N), "cpu-µs/op") }
@@ -59,7 +59,7 @@ func spent() time.Duration {
 // BenchmarkList reads pages of 100 from the domain packages.
 func BenchmarkList(b *testing.B) {
 	db, m := market(b)
-	licenses, events := &license.Registry{DB: db, Now: app.Now}, &event.Log{DB: db}
+	licenses, events := &license.Store{DB: db, Now: app.Now}, &event.Log{DB: db}
 	for _, c := range []struct {
 		name string
 		read func(paging.Page) error
@@ -100,10 +100,10 @@ func BenchmarkList(b *testing.B) {
 // query, encoding.
 func BenchmarkHandler(b *testing.B) {
 	db, _ := market(b)
-	handler := (&api.API{
-		Partners: &partner.Registry{DB: db, Now: app.Now}, Licenses: &license.Registry{DB: db, Now: app.Now},
+	handler := (&api.API{Common: answers.Common{
+		Partners: &partner.Store{DB: db, Now: app.Now}, Licenses: &license.Store{DB: db, Now: app.Now},
 		PublicURL: "https://licenses.example.com",
-	}).Handler()
+	}}).Handler()
 	r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/v2/licenses?limit=100", nil)
 	r.Header.Set("Authorization", "Bearer "+seed.APIKey(1))
 	w := httptest.NewRecorder()
@@ -118,14 +118,14 @@ func BenchmarkHandler(b *testing.B) {
 	report()
 }
 
-// nowhere is a response that is thrown away.
+// nowhere is a response writer that discards everything.
 type nowhere struct{ header http.Header }
 
 func (n *nowhere) Header() http.Header         { return n.header }
 func (n *nowhere) Write(b []byte) (int, error) { return len(b), nil }
 func (n *nowhere) WriteHeader(int)             {}
 
-// BenchmarkPurchase sells licenses of one partner, or of 16, to 16 clients at once.
+// BenchmarkPurchase sells licenses of one partner, or of 16, to 16 concurrent clients.
 func BenchmarkPurchase(b *testing.B) {
 	for _, c := range []struct {
 		name     string
@@ -142,7 +142,7 @@ func BenchmarkPurchase(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			registry := &license.Registry{DB: db, Now: app.Now}
+			registry := &license.Store{DB: db, Now: app.Now}
 			var n atomic.Int64
 			b.ReportAllocs()
 			b.SetParallelism(8)

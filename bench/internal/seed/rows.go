@@ -26,7 +26,7 @@ var words = strings.NewReplacer(
 // spacing is the time between two events, in nanoseconds.
 const spacing = int64(5_000_123_000)
 
-// series is what is written. The last event was in the past hour.
+// series are the rows to write. The last event was in the past hour.
 type series struct {
 	partnerID, licenses int64
 	begun               int64
@@ -73,8 +73,7 @@ func (s series) addBlocks(ctx context.Context, tx *sqldb.Tx, table string, from,
 	return err
 }
 
-// count writes what else the service keeps beside the rows: the sequences, the partner's
-// ledger.
+// count writes the service's other data about the rows: the sequences, the partner's ledger.
 func (s series) count(ctx context.Context, tx *sqldb.Tx, postgres bool) error {
 	events := s.licenses * EventsPerLicense
 	for name, last := range map[string]int64{"license_ids": s.licenses, "event_ids": events} {
@@ -91,7 +90,7 @@ func (s series) count(ctx context.Context, tx *sqldb.Tx, postgres bool) error {
 	return err
 }
 
-// LicenseKey is the key of the i-th seeded license, from 1.
+// LicenseKey returns the key of the i-th seeded license, from 1.
 func LicenseKey(i int64) string {
 	return fmt.Sprintf("%08d-1000-4000-8000-%012d", i*2654435761%100000000, i)
 }

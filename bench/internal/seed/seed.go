@@ -1,10 +1,9 @@
-// Package seed fills a database for the benchmarks: one partner with a million
-// licenses and five events of each, written by a few bulk statements that leave
-// what the service itself would have left (dense ordinals, block counts, ledger,
-// sequences), and checked as such before anything is measured. It names tables
-// of every package, which nothing outside benchmarks and tests may.
+// Package seed fills a database for the benchmarks: one partner with a million licenses and five
+// events of each. A few bulk statements write the same state as the service itself (dense ordinals,
+// block counts, ledger, sequences), which is checked before anything is measured. The package names
+// tables of every package, which only benchmarks and tests may.
 //
-// What no list reads is left out: purchases, deliveries, users.
+// It leaves out rows that no list reads: purchases, deliveries, users.
 package seed
 
 import (
@@ -24,19 +23,19 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// The credentials of every seeded database. They open nothing but benchmarks.
+// Credentials of every seeded database. They are only for benchmarks.
 const (
 	SecretKey = "6265636861726c656e676520746865206c6f636b736d69746820746f6461790a"
 	Token     = "op_benchmark"
 )
 
-// APIKey is the API key of the n-th seeded partner, from 1.
+// APIKey returns the API key of the n-th seeded partner, from 1.
 func APIKey(n int) string { return fmt.Sprintf("lk_benchmark_%d", n) }
 
-// EventsPerLicense is how many events each seeded license has.
+// EventsPerLicense is the number of events per seeded license.
 const EventsPerLicense = 5
 
-// Market is a database with something in it.
+// Market describes a seeded database.
 type Market struct {
 	URL      string
 	Partners []int64
@@ -45,14 +44,14 @@ type Market struct {
 	Active   int64 // likewise: licenses whose status is active
 }
 
-// IsPostgres reports whether a database's address is that of PostgreSQL.
+// IsPostgres reports whether a database's address belongs to PostgreSQL.
 func IsPostgres(url string) bool {
 	return strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://")
 }
 
 var actor = audit.System("bench")
 
-// Sealer seals as the servers on seeded databases do.
+// Sealer returns the sealer of the servers on seeded databases.
 func Sealer() (*secret.Sealer, error) {
 	raw := make([]byte, secret.KeySize)
 	if _, err := fmt.Sscanf(SecretKey, "%x", &raw); err != nil {
@@ -61,15 +60,15 @@ func Sealer() (*secret.Sealer, error) {
 	return secret.NewSealer(raw)
 }
 
-// Partners makes partners with a plan each, and the operator token, in a
-// migrated database that has none of them.
+// Partners creates partners with a plan each, and the operator token, in a migrated database
+// without them.
 func Partners(ctx context.Context, db *sqldb.DB, n int) ([]int64, error) {
 	box, err := Sealer()
 	if err != nil {
 		return nil, err
 	}
-	registry := &partner.Registry{DB: db, Sealer: box, Now: app.Now}
-	book := &profile.Book{DB: db, Partners: registry, Now: app.Now}
+	registry := &partner.Store{DB: db, Sealer: box, Now: app.Now}
+	book := &profile.Store{DB: db, Partners: registry, Now: app.Now}
 	var ids []int64
 	for i := range n {
 		p, _, _, err := book.Enrol(ctx, actor, partner.Draft{Name: fmt.Sprintf("Partner %d", i+1)}, profile.URLs{}, false,
@@ -82,13 +81,12 @@ func Partners(ctx context.Context, db *sqldb.DB, n int) ([]int64, error) {
 		}
 		ids = append(ids, p.ID)
 	}
-	accounts := &account.Book{DB: db, Now: app.Now}
+	accounts := &account.Store{DB: db, Now: app.Now}
 	_, _, err = accounts.AddToken(ctx, actor, "bench", []account.Scope{account.Admin}, time.Time{}, Token)
 	return ids, err
 }
 
-// Fill gives an empty, migrated database one partner with so many licenses and
-// their events.
+// Fill adds one partner with this many licenses and their events to an empty, migrated database.
 func Fill(ctx context.Context, url string, licenses int64) error {
 	db, err := sqldb.Open(ctx, url, sqldb.Options{})
 	if err != nil {
@@ -104,8 +102,7 @@ func Fill(ctx context.Context, url string, licenses int64) error {
 	return errors.Join(err, db.Close())
 }
 
-// Vacuum does what autovacuum would have done by the time there are so many rows; SQLite
-// needs none of it.
+// Vacuum does the work of autovacuum for so many rows; SQLite needs none.
 func Vacuum(ctx context.Context, db *sqldb.DB, url string) error {
 	if !IsPostgres(url) {
 		return nil
@@ -113,18 +110,18 @@ func Vacuum(ctx context.Context, db *sqldb.DB, url string) error {
 	return outside(ctx, db, `VACUUM ANALYZE`)
 }
 
-// outside runs a PostgreSQL statement that no transaction takes.
+// outside runs a PostgreSQL statement that is not allowed in a transaction.
 func outside(ctx context.Context, db *sqldb.DB, sql string) error {
 	_, err := sqldb.All(ctx, db, sqldb.Value[string], sql)
 	return err
 }
 
-// fill writes the rows in a few transactions and the ledger in the last, so that
-// a database which was not filled to its end shows it.
+// fill writes the rows in a few transactions and the ledger in the last, so that an incomplete
+// database is recognizable.
 func fill(ctx context.Context, db *sqldb.DB, postgres bool, partnerID, licenses int64) error {
 	var indexes []index
 	steps := []func(*sqldb.Tx) error{func(tx *sqldb.Tx) (err error) {
-		if postgres { // which builds an index faster than it keeps one
+		if postgres { // rebuilding indexes is faster than updating them
 			indexes, err = dropIndexes(ctx, tx, "licenses", "events")
 		}
 		return err
@@ -153,17 +150,17 @@ func fill(ctx context.Context, db *sqldb.DB, postgres bool, partnerID, licenses 
 	return nil
 }
 
-// partRows is how many rows are written by a transaction or checked at once: SQLite keeps
-// what a statement sorts in memory. It is a multiple of a block.
+// partRows is the number of rows written by a transaction or checked together: SQLite sorts in
+// memory. It is a multiple of a block.
 const partRows = 32 * 4096
 
-// statementRows is how many rows SQLite writes by one statement: it keeps in memory, as
-// they were, all pages that the statement changes. Keys are scattered, so that each row of
-// a large table changes pages of its own.
+// statementRows is the number of rows that SQLite writes with one statement: it stores the old
+// content of all changed pages in memory. Keys are scattered, so each row of a large table changes
+// its own pages.
 const statementRows = 4096
 
-// eachStatement calls write for the parts of a range that are written by one statement
-// each; where the database is a server, for all of it.
+// eachStatement calls write for each part of a range that one statement writes; on PostgreSQL for
+// the whole range.
 func eachStatement(r span, postgres bool, write func(span) error) error {
 	if postgres {
 		return write(r)
@@ -179,8 +176,7 @@ func eachStatement(r span, postgres bool, write func(span) error) error {
 // span is a range of numbers, both ends included.
 type span struct{ from, to int64 }
 
-// ranges are the numbers from 1 to n in parts of partRows; where the database is a server,
-// in one.
+// ranges returns the numbers from 1 to n in parts of partRows; on PostgreSQL in one part.
 func ranges(n int64, postgres bool) iter.Seq[span] {
 	part := int64(partRows)
 	if postgres {
@@ -200,7 +196,7 @@ func prepare(ctx context.Context, tx *sqldb.Tx, postgres bool) error {
 	texts := []string{`PRAGMA cache_size = -50000`}
 	if postgres {
 		texts = []string{
-			`SET LOCAL session_replication_role = replica`, // no foreign key is looked at
+			`SET LOCAL session_replication_role = replica`, // skips foreign key checks
 			`SET LOCAL maintenance_work_mem = '512MB'`,
 		}
 	}
@@ -212,7 +208,7 @@ func prepare(ctx context.Context, tx *sqldb.Tx, postgres bool) error {
 	return nil
 }
 
-// index is one that is dropped before the rows come and made again after.
+// index is an index that is dropped before the rows are written and recreated after.
 type index struct{ name, text string }
 
 func dropIndexes(ctx context.Context, tx *sqldb.Tx, tables ...string) ([]index, error) {

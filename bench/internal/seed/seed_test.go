@@ -13,9 +13,8 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestFill holds what is seeded in bulk against what the service reads from it:
-// the benchmarks are only worth something on data that the service could have
-// written itself.
+// TestFill compares the bulk data with the service's reads: benchmarks are only valid on data that
+// the service could have written.
 func TestFill(t *testing.T) {
 	const licenses = 10_000 // more than two blocks
 	ctx := t.Context()
@@ -35,11 +34,11 @@ func TestFill(t *testing.T) {
 	foldsToLicenses(t, db, m)
 }
 
-// sameByOffset compares pages of the service with those that counting finds.
+// sameByOffset compares pages of the service with those found by counting.
 func sameByOffset(t *testing.T, db *sqldb.DB, m seed.Market) {
 	t.Helper()
 	for _, p := range []paging.Page{{Number: 1, Limit: 100}, {Number: 57, Limit: 100}, {Number: m.Active / 100, Limit: 100}} {
-		list, err := (&license.Registry{DB: db}).List(t.Context(), m.Partners[0], license.Filter{Status: event.Active}, p)
+		list, err := (&license.Store{DB: db}).List(t.Context(), m.Partners[0], license.Filter{Status: event.Active}, p)
 		if err != nil {
 			t.Fatal(err)
 		}

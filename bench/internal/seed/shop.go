@@ -8,11 +8,11 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// buyersPer is how many licenses a buyer of Shop has.
+// buyersPer is the number of licenses of each buyer of Shop.
 const buyersPer = 3
 
-// Shop fills an empty database with partners that share so many licenses, each with its
-// purchase and its buyer: what the console searches in. It has no events.
+// Shop fills an empty database for searches of the console: partners that share the licenses, each
+// license with its purchase and its buyer. It has no events.
 func Shop(ctx context.Context, url string, partners int, licenses int64) error {
 	db, err := sqldb.Open(ctx, url, sqldb.Options{})
 	if err != nil {
@@ -23,7 +23,7 @@ func Shop(ctx context.Context, url string, partners int, licenses int64) error {
 		_, err = Partners(ctx, db, partners)
 	}
 	postgres := IsPostgres(url)
-	parts := int64(60) // SQLite keeps what a transaction changed in memory
+	parts := int64(60) // SQLite stores the changes of a transaction in memory
 	for i := int64(0); err == nil && i < parts; i++ {
 		err = db.Write(ctx, func(tx *sqldb.Tx) error {
 			return errors.Join(prepare(ctx, tx, postgres), addShop(ctx, tx, int64(partners), licenses*i/parts+1, licenses*(i+1)/parts))
@@ -38,9 +38,9 @@ func Shop(ctx context.Context, url string, partners int, licenses int64) error {
 	return errors.Join(err, db.Close())
 }
 
-// addShop writes the licenses of a range of numbers with what belongs to them.
+// addShop writes the licenses of a range of numbers with their purchases and buyers.
 func addShop(ctx context.Context, tx *sqldb.Tx, partners, from, to int64) error {
-	const buyer = `1 + i / 3` // as buyersPer says; there are more users than buyers
+	const buyer = `1 + i / 3` // see buyersPer; there are more users than buyers
 	const n = `WITH RECURSIVE n (i) AS (SELECT CAST($1 AS bigint) UNION ALL SELECT i + 1 FROM n WHERE i < $2) `
 	at := begun(to)
 	for _, sql := range []string{
@@ -61,12 +61,12 @@ func addShop(ctx context.Context, tx *sqldb.Tx, partners, from, to int64) error 
 	return nil
 }
 
-// Email is the address of the buyer of the i-th license of Shop, in other letter case
-// than it was stored in.
+// Email returns the address of the buyer of the i-th license of Shop, in another letter case than
+// stored.
 func Email(i int64) string { return fmt.Sprintf("BUYER-%d@example.com", 1+i/buyersPer) }
 
-// Customer is the external id of the buyer of the i-th license of Shop.
+// Customer returns the external id of the buyer of the i-th license of Shop.
 func Customer(i int64) string { return fmt.Sprintf("customer-%d", 1+i/buyersPer) }
 
-// Reference is the external id of the purchase of the i-th license of Shop.
+// Reference returns the external id of the purchase of the i-th license of Shop.
 func Reference(i int64) string { return fmt.Sprintf("order-%d", i) }

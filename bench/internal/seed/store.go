@@ -12,14 +12,13 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Store is where databases for benchmarks are made: files in a folder, or
-// databases of a PostgreSQL server.
+// Store creates databases for benchmarks: files in a folder, or databases of a PostgreSQL server.
 type Store struct {
 	Folder string // of SQLite files
 	Server string // URL of a PostgreSQL server's maintenance database; "" for SQLite
 }
 
-// Name says in a table which database it is.
+// Name returns the database's name for a table.
 func (s Store) Name() string {
 	if s.Server != "" {
 		return "PostgreSQL"
@@ -27,9 +26,8 @@ func (s Store) Name() string {
 	return "SQLite"
 }
 
-// Market returns a database with one partner and at least so many licenses,
-// seeded on an earlier run or now. One whose schema is no longer that of the
-// program is seeded anew.
+// Market returns a database with one partner and at least this many licenses, seeded now or by an
+// earlier run. A database with an outdated schema is seeded again.
 func (s Store) Market(ctx context.Context, licenses int64, say func(string, ...any)) (Market, error) {
 	name := fmt.Sprintf("market_%d", licenses)
 	at := s.at(name)
@@ -50,8 +48,8 @@ func (s Store) Market(ctx context.Context, licenses int64, say func(string, ...a
 	return Look(ctx, at)
 }
 
-// Empty makes a migrated database of that name with nothing in it, in place of
-// any that was there, and returns its address.
+// Empty creates an empty, migrated database with this name, replacing an existing one, and returns
+// its address.
 func (s Store) Empty(ctx context.Context, name string) (string, error) {
 	if err := s.Drop(ctx, name); err != nil {
 		return "", err
@@ -70,7 +68,7 @@ func (s Store) Empty(ctx context.Context, name string) (string, error) {
 	return at, errors.Join(err, db.Close())
 }
 
-// Drop removes a database, if it is there.
+// Drop removes a database if it exists.
 func (s Store) Drop(ctx context.Context, name string) error {
 	if s.Server != "" {
 		return s.admin(ctx, `DROP DATABASE IF EXISTS claviger_`+name+` WITH (FORCE)`)
@@ -84,14 +82,14 @@ func (s Store) Drop(ctx context.Context, name string) error {
 	return errors.Join(errs...)
 }
 
-// at is the address of a database by its name.
+// at returns the address of a database by name.
 func (s Store) at(name string) string {
 	if s.Server == "" {
 		return filepath.Join(s.Folder, name+".db")
 	}
 	u, err := url.Parse(s.Server)
 	if err != nil {
-		return s.Server // opening it will say what is wrong
+		return s.Server // opening it reports the mistake
 	}
 	u.Path = "/claviger_" + name
 	return u.String()
@@ -105,8 +103,7 @@ func (s Store) admin(ctx context.Context, sql string) error {
 	return errors.Join(outside(ctx, db, sql), db.Close())
 }
 
-// stale reports whether there is no such database, or one of another schema, or
-// one that was not filled to its end.
+// stale reports whether a database is missing, incomplete or has another schema.
 func (s Store) stale(ctx context.Context, name string, licenses int64) (bool, error) {
 	if s.Server == "" {
 		if _, err := os.Stat(s.at(name)); errors.Is(err, fs.ErrNotExist) {
@@ -123,7 +120,7 @@ func (s Store) stale(ctx context.Context, name string, licenses int64) (bool, er
 		return false, err
 	}
 	if n, err := filled(ctx, s.at(name)); err != nil || n < licenses {
-		return true, nil //nolint:nilerr // without the table of counts it is no database of ours
+		return true, nil //nolint:nilerr // without the table of counts it is not one of ours
 	}
 	fresh, err := s.Empty(ctx, "schema")
 	if err != nil {
@@ -142,7 +139,7 @@ func (s Store) there(ctx context.Context, name string) (bool, error) {
 	return n > 0, errors.Join(err, db.Close())
 }
 
-// filled is how many licenses a database has.
+// filled returns the number of licenses in a database.
 func filled(ctx context.Context, at string) (int64, error) {
 	db, err := sqldb.Open(ctx, at, sqldb.Options{Readers: 1})
 	if err != nil {
@@ -152,7 +149,7 @@ func filled(ctx context.Context, at string) (int64, error) {
 	return n, errors.Join(err, db.Close())
 }
 
-// schema is a text that differs when tables, columns or indexes do.
+// schema returns a text that depends on tables, columns and indexes.
 func schema(ctx context.Context, at string) (string, error) {
 	sql := `SELECT coalesce(group_concat(sql), '') FROM (SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%' ORDER BY name)`
 	if IsPostgres(at) {

@@ -13,26 +13,26 @@ import (
 )
 
 const (
-	// WorldPartners is how many partners a World has.
+	// WorldPartners is the number of partners of a World.
 	WorldPartners = 300
-	// WorldMembers is how many people of the first partner there are.
+	// WorldMembers is the number of members of the first partner.
 	WorldMembers = 16
 )
 
-// World is a database with everything that pages show: 300 partners of which the first
-// has seven tenths of the licenses, their buyers with purchases and mails, each event with
-// its delivery and attempts, some of which failed, and what was done and refused.
+// World is a database with everything that pages show: 300 partners, the first with seven tenths of
+// the licenses, their buyers with purchases and emails, each event with its delivery and attempts,
+// some of them failed, and audit entries and refused requests.
 type World struct {
 	URL      string
 	Members  []account.User // of the first partner
 	Licenses int64          // of all partners
 	Events   int64
 	End      time.Time // when the last event was
-	Failing  int64     // an event of the first partner whose attempts failed
+	Failing  int64     // an event of the first partner with failed attempts
 }
 
-// World returns such a database with so many licenses, a multiple of 10,000, seeded on an
-// earlier run or now.
+// World returns such a database with this many licenses, a multiple of 10,000, seeded now or by an
+// earlier run.
 func (s Store) World(ctx context.Context, licenses int64, say func(string, ...any)) (World, error) {
 	name := fmt.Sprintf("world_%d", licenses)
 	at := s.at(name)
@@ -53,7 +53,7 @@ func (s Store) World(ctx context.Context, licenses int64, say func(string, ...an
 	return LookAtWorld(ctx, at)
 }
 
-// LookAtWorld says what is in a seeded database.
+// LookAtWorld describes the content of a seeded database.
 func LookAtWorld(ctx context.Context, at string) (World, error) {
 	db, err := sqldb.Open(ctx, at, sqldb.Options{})
 	if err != nil {
@@ -81,11 +81,11 @@ func LookAtWorld(ctx context.Context, at string) (World, error) {
 }
 
 func membersOf(ctx context.Context, db *sqldb.DB, partnerID int64) (users []account.User, err error) {
-	list, err := (&partner.Registry{DB: db, Now: app.Now}).Members(ctx, partnerID)
+	list, err := (&partner.Store{DB: db, Now: app.Now}).Members(ctx, partnerID)
 	for _, m := range list {
 		if err == nil {
 			var u account.User
-			u, err = (&account.Book{DB: db, Now: app.Now}).Get(ctx, m.UserID)
+			u, err = (&account.Store{DB: db, Now: app.Now}).Get(ctx, m.UserID)
 			users = append(users, u)
 		}
 	}
@@ -122,9 +122,9 @@ func FillWorld(ctx context.Context, url string, licenses int64, say func(string,
 	return errors.Join(err, db.Close())
 }
 
-// Join makes 16 people who are admins of each of the partners.
+// Join creates 16 people who are admins of each of the partners.
 func Join(ctx context.Context, db *sqldb.DB, partnerIDs ...int64) ([]account.User, error) {
-	accounts, partners := &account.Book{DB: db, Now: app.Now}, &partner.Registry{DB: db, Now: app.Now}
+	accounts, partners := &account.Store{DB: db, Now: app.Now}, &partner.Store{DB: db, Now: app.Now}
 	var users []account.User
 	for i := range WorldMembers {
 		u, _, err := accounts.Create(ctx, actor, account.Person{Email: fmt.Sprintf("member-%d@example.com", i+1), Name: fmt.Sprintf("Member %d", i+1)})

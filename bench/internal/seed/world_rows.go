@@ -9,32 +9,32 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// As in rows.go, licenses are numbered i = 1…n and event e is the k-th of license
-// i = (e-1) % n + 1. Of ten licenses in a row, seven are the first partner's; the others
-// go round among the rest, numbered m = 0…. So every partner sells all the time.
+// As in rows.go, licenses are numbered i = 1…n and event e is the k-th of license i = (e-1) % n +
+// 1. Of ten successive licenses, seven belong to the first partner; the others are distributed in
+// turn among the rest, numbered m = 0…. So every partner sells all the time.
 //
-// Every twentieth event was taken at its second attempt. Of the newest, some are still
-// open or given up, of the first partner and of others: see {open} and {gone}.
+// Every twentieth event was accepted at its second attempt. Of the newest, some are still open or
+// given up, of the first partner and of others: see {open} and {gone}.
 type world struct {
 	licenses, events, begun, end int64
 	postgres                     bool
 	words                        *strings.Replacer
 }
 
-// worldStep writes a part of it, in a transaction of its own.
+// worldStep writes a part of it in its own transaction.
 type worldStep struct {
 	what string
 	do   func(context.Context, *sqldb.Tx) error
 }
 
-// The newest events that are still open, and those among which some were given up.
+// The newest events that are still open, and the range in which some were given up.
 const (
 	newestOpen = 20_000
 	newestGone = 200_000
 )
 
-// newWorld returns what fills a database, the ledger last: one that was not filled to its
-// end shows it.
+// newWorld returns the steps that fill a database, the ledger last, so that an incomplete one is
+// recognizable.
 func newWorld(licenses int64, postgres bool) []worldStep {
 	w := &world{licenses: licenses, events: licenses * EventsPerLicense, postgres: postgres, begun: begun(licenses)}
 	w.end = w.begun + w.events*spacing
@@ -69,7 +69,7 @@ func newWorld(licenses int64, postgres bool) []worldStep {
 		worldStep{"counts", w.count})
 }
 
-// text is a statement with its words replaced; a word may stand for others.
+// text returns a statement with its placeholders replaced, recursively.
 func (w *world) text(sql string) string {
 	for range 4 {
 		sql = words.Replace(w.words.Replace(sql))
@@ -77,8 +77,8 @@ func (w *world) text(sql string) string {
 	return sql
 }
 
-// parts are steps that run statements for the numbers 1 to n. SQLite keeps what a
-// transaction changed in memory, so there it takes several.
+// parts returns steps that run statements for the numbers 1 to n. SQLite stores the changes of a
+// transaction in memory, so there are several.
 func (w *world) parts(what string, n int64, statements ...string) []worldStep {
 	parts := int64(20)
 	if w.postgres {
@@ -111,8 +111,8 @@ func (w *world) once(what string, statements ...string) worldStep {
 	}}
 }
 
-// dropIndexes drops those of the large tables where that is quicker: SQLite sorts in
-// memory, which does not suffice to make them again.
+// dropIndexes drops the indexes of the large tables if that is faster. On SQLite it is not: it
+// sorts in memory, which does not suffice to recreate them.
 func (w *world) dropIndexes(ctx context.Context, tx *sqldb.Tx) ([]index, error) {
 	if !w.postgres {
 		return nil, nil
@@ -123,7 +123,7 @@ func (w *world) dropIndexes(ctx context.Context, tx *sqldb.Tx) ([]index, error) 
 // count writes counts of blocks, sequences and ledgers.
 func (w *world) count(ctx context.Context, tx *sqldb.Tx) error {
 	var statements []string
-	for partner := range WorldPartners { // one at a time, or SQLite runs out of memory
+	for partner := range WorldPartners { // one at a time, because of SQLite's memory
 		for _, table := range []string{"license", "event"} {
 			statements = append(statements, fmt.Sprintf(`INSERT INTO %[1]s_blocks (partner_id, status, block, n)
 				SELECT partner_id, status, (ord - 1) / 4096, count(*) FROM %[1]ss WHERE partner_id = %[2]d

@@ -35,7 +35,7 @@ const (
 			|| '","license_status":"' || (CASE {kind} WHEN 1 THEN 'inactive' WHEN 2 THEN 'active' ELSE 'deactivated' END) || '","event_timestamp":' || ({at} / 1000000)
 			|| ',"event_id":' || e || ',"tier":' || (1 + (i + k) % 3) || ',"reason":"' || {reason} || '","test":false,"created_at":' || ({at} / 1000000)
 			|| ',"extra":{"reason":"The buyer changed the plan."},"partner_plan_name":"Plan"}', {at} FROM numbered`
-	// Of 21 attempts the last two are of one event.
+	// Of 21 attempts the last two belong to one event.
 	worldAttempts = ` , tried AS (SELECT (x - 1) / 21 * 20 + (CASE WHEN (x - 1) % 21 = 20 THEN 19 ELSE (x - 1) % 21 END) + 1 AS e, (x - 1) % 21 = 19 AS first FROM numbers),
 		counted AS (SELECT e, first, (e - 1) % {n} + 1 AS i FROM tried),
 		numbered AS (SELECT e, i, first OR {open} OR {gone} AS failed FROM counted)
@@ -56,8 +56,8 @@ const (
 	worldActsN = 500
 )
 
-// What was refused and done: all that the log keeps of the first partner, and some acts of
-// every partner.
+// Refused requests and audit entries: as many as the log stores of the first partner, and some acts
+// of every partner.
 var (
 	worldCalls = fmt.Sprintf(few, 1799) + `INSERT INTO refused_calls (partner_id, slot, seq, at, method, path, status, code, cause, message, request_id, license_key)
 		SELECT 1, x, x + 1, {end} - (1799 - x) * 300000000000, 'POST', '/openid/token', 400, 'invalid_grant', CASE WHEN x % 2 = 0 THEN 'code_expired' ELSE 'code_used' END,
@@ -82,10 +82,10 @@ var (
 	worldCursors = `UPDATE stats_cursors SET at = CASE source WHEN 'events' THEN {events} ELSE (SELECT max(id) FROM webhook_responses) END`
 )
 
-// newestAttempts are those of the last eight days.
+// newestAttempts are the attempts of the last eight days.
 const newestAttempts = ` FROM (SELECT * FROM webhook_responses WHERE id > {events} / 20 * 21 - 145000) AS r JOIN deliveries AS d ON d.event_id = r.event_id`
 
-// worldHours counts attempts by hour and how long they took.
+// worldHours counts attempts by hour, with their durations.
 func worldHours() string {
 	columns, sums := []string{"succeeded", "failed"}, []string{`sum(CASE WHEN r.success THEN 1 ELSE 0 END)`, `sum(CASE WHEN r.success THEN 0 ELSE 1 END)`}
 	above := 0

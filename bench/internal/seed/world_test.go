@@ -8,7 +8,7 @@ import (
 	"claviger/internal/sqldb/sqldbtest"
 )
 
-// TestFillWorld holds what is seeded in bulk against the invariants of the service.
+// TestFillWorld checks the bulk data against the invariants of the service.
 func TestFillWorld(t *testing.T) {
 	const licenses = 10_000
 	ctx := t.Context()
@@ -52,7 +52,7 @@ func TestFillWorld(t *testing.T) {
 			WHERE d.event_id IS NULL`,
 		`SELECT count(*) FROM licenses AS l LEFT JOIN purchases AS p ON p.id = l.id AND p.partner_id = l.partner_id WHERE p.id IS NULL`,
 		`SELECT count(*) FROM licenses AS l LEFT JOIN users AS u ON u.id = l.owner_id WHERE l.owner_id <> 0 AND u.id IS NULL`,
-		// What is delivered was taken at its last attempt, what is open or given up was not.
+		// Delivered events were accepted at their last attempt, open or given-up ones were not.
 		`SELECT count(*) FROM deliveries AS d LEFT JOIN outbox AS o ON o.event_id = d.event_id
 			LEFT JOIN (SELECT event_id, max(id) AS id FROM webhook_responses GROUP BY event_id) AS n ON n.event_id = d.event_id
 			LEFT JOIN webhook_responses AS r ON r.id = n.id

@@ -1,25 +1,25 @@
-// Package yard is what the benchmarks and the program bench/yardstick say to each
-// other. The program runs as a process of its own; its first line of input says what
-// to do, in JSON, and it ends with its input.
+// Package yard is the protocol between the benchmarks and the program bench/yardstick. The program
+// runs as a separate process. Its first line of input is its task, in JSON, and it ends with its
+// input.
 package yard
 
 import "net/http"
 
-// What the program can be asked for, by its first argument.
+// Tasks of the program, its first argument.
 const (
-	Answers = "answer" // serve bytes that it was given
-	Signs   = "sign"   // serve answers with an identity token that it signs
-	Selects = "select" // serve bytes that it was given, after the SELECT of a list of licenses
+	Answers = "answer" // serve given bytes
+	Signs   = "sign"   // serve answers with a newly signed identity token
+	Selects = "select" // serve given bytes, after the SELECT of a list of licenses
 	Sells   = "sell"   // sell as a plain program would, with a commit for each order
 )
 
-// Address is the line by which a server says where it listens.
+// Address is the line with a server's address.
 type Address struct {
 	Addr  string `json:"addr"`
 	Admin string `json:"admin"`
 }
 
-// Answer is what a server answers, whatever it is asked.
+// Answer is a server's constant answer.
 type Answer struct {
 	Header http.Header `json:"header"`
 	Body   []byte      `json:"body"`
@@ -57,14 +57,14 @@ type Signature struct {
 	Identity Identity `json:"identity"`
 }
 
-// Selection is a page of licenses: what to read for each answer, and what to answer.
+// Selection is a page of licenses: the query and the body for each answer.
 type Selection struct {
 	Answer
 	DB        string `json:"db"`
 	PartnerID int64  `json:"partner_id"`
 }
 
-// Market is who buys: so many clients at once, of so many partners. DB is an empty
+// Market describes the buyers: the number of concurrent clients and of partners. DB is an empty
 // database.
 type Market struct {
 	DB       string `json:"db"`
@@ -77,7 +77,7 @@ type Round struct {
 	Millis int64 `json:"millis"`
 }
 
-// Sold is how much was sold in a round.
+// Sold is the number of sales in a round.
 type Sold struct {
 	Orders  int64   `json:"orders"`
 	Seconds float64 `json:"seconds"`

@@ -1,5 +1,5 @@
-// Package accounttest makes one-time codes as an authenticator app does and answers
-// challenges as a device with a passkey does, for tests.
+// Package accounttest makes one-time codes like an authenticator app and answers challenges like a
+// device with a passkey, for tests.
 package accounttest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Code is the one-time code of a secret at a time.
+// Code returns the one-time code of a secret at a time.
 func Code(t testing.TB, secret string, at time.Time) string {
 	t.Helper()
 	key, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(secret)

@@ -13,14 +13,14 @@ import (
 
 // Passkey is a device that has one passkey and verifies its user.
 type Passkey struct {
-	Origin string // of the pages that it is used on
-	Count  uint32 // of its signatures; what the next one says
+	Origin string // of the pages that use it
+	Count  uint32 // the signature counter that the next answer sends
 
 	id, user []byte
 	key      *ecdsa.PrivateKey
 }
 
-// options are the parts of a challenge that a device looks at.
+// options are the parts of a challenge that a device reads.
 type options struct {
 	PublicKey struct {
 		Challenge string `json:"challenge"`
@@ -54,13 +54,13 @@ func encode(t testing.TB, v any) []byte {
 	return b
 }
 
-// Flags of what a device says: its user was there and verified, and a key is attached.
+// Flags of authenticator data: the user is present and verified, and a key is attached.
 const (
 	flagsVerified = 0x01 | 0x04
 	flagsAttached = 0x40
 )
 
-// said is what a device signs about itself.
+// said returns the authenticator data that a device signs.
 func (p *Passkey) said(host string, flags byte) []byte {
 	sum := sha256.Sum256([]byte(host))
 	return binary.BigEndian.AppendUint32(append(sum[:], flags), p.Count)
@@ -80,7 +80,7 @@ func (p *Passkey) Register(t testing.TB, challenge json.RawMessage) []byte {
 		t.Fatal(err)
 	}
 	p.id = make([]byte, 16)
-	_, _ = rand.Read(p.id) // it never fails
+	_, _ = rand.Read(p.id) // never fails
 	if p.user, err = base64.RawURLEncoding.DecodeString(o.User.ID); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func (p *Passkey) Register(t testing.TB, challenge json.RawMessage) []byte {
 		t.Fatal(err)
 	}
 	data := p.said(o.RP.ID, flagsVerified|flagsAttached)
-	data = append(data, make([]byte, 16)...) // of no known make
+	data = append(data, make([]byte, 16)...) // AAGUID: unknown model
 	data = append(binary.BigEndian.AppendUint16(data, uint16(len(p.id))), p.id...)
 	// The key as CBOR: {1: 2 (EC2), 3: -7 (ES256), -1: 1 (P-256), -2: x, -3: y}.
 	data = append(data, 0xa5, 0x01, 0x02, 0x03, 0x26, 0x20, 0x01, 0x21, 0x58, 32)
@@ -101,23 +101,31 @@ func (p *Passkey) Register(t testing.TB, challenge json.RawMessage) []byte {
 	object = append(append(object, 0x67), "attStmt"...)
 	object = append(append(object, 0xa0, 0x68), "authData"...)
 	object = append(binary.BigEndian.AppendUint16(append(object, 0x59), uint16(len(data))), data...)
-	return encode(t, map[string]any{"id": text(p.id), "rawId": text(p.id), "type": "public-key", "response": map[string]string{
-		"clientDataJSON": text(p.client(t, "webauthn.create", o.Challenge)), "attestationObject": text(object),
-	}})
+	return encode(t, map[string]any{
+		"id": text(p.id), "rawId": text(p.id), "type": "public-key",
+		"response": map[string]string{
+			"clientDataJSON": text(p.client(t, "webauthn.create", o.Challenge)), "attestationObject": text(object),
+		},
+	})
 }
 
 // Answer signs the challenge of a sign-in.
 func (p *Passkey) Answer(t testing.TB, challenge json.RawMessage) []byte {
 	t.Helper()
 	o := read(t, challenge).PublicKey
-	data, client := p.said(o.RPID, flagsVerified), p.client(t, "webauthn.get", o.Challenge)
+	data := p.said(o.RPID, flagsVerified)
+	client := p.client(t, "webauthn.get", o.Challenge)
 	sum := sha256.Sum256(client)
 	signed := sha256.Sum256(append(data[:len(data):len(data)], sum[:]...))
 	signature, err := ecdsa.SignASN1(rand.Reader, p.key, signed[:])
 	if err != nil {
 		t.Fatal(err)
 	}
-	return encode(t, map[string]any{"id": text(p.id), "rawId": text(p.id), "type": "public-key", "response": map[string]string{
-		"clientDataJSON": text(client), "authenticatorData": text(data), "signature": text(signature), "userHandle": text(p.user),
-	}})
+	return encode(t, map[string]any{
+		"id": text(p.id), "rawId": text(p.id), "type": "public-key",
+		"response": map[string]string{
+			"clientDataJSON": text(client), "authenticatorData": text(data), "signature": text(signature),
+			"userHandle": text(p.user),
+		},
+	})
 }

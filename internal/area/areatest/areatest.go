@@ -1,6 +1,6 @@
-// Package areatest is what the isolation tests of the portal and the console share: it
-// fills the placeholders and forms of a route table with things that exist or do not,
-// requests them as somebody, and holds the table of a document to the routes.
+// Package areatest supports the isolation tests of the portal and the console. It fills the
+// placeholders and forms of a route table with things that exist or do not, requests them as a
+// given person, and compares the table of a document with the routes.
 package areatest
 
 import (
@@ -16,14 +16,14 @@ import (
 	"claviger/internal/visitor/pagetest"
 )
 
-// Registry says how the rows of a table are filled. H is the harness of the test, O
-// whose things are meant. Who adds a route with a new placeholder, or an act, adds it
-// here; the isolation test fails without it.
+// Registry fills the rows of a table. H is the harness of the test, O the owner of the things. A
+// route with a new placeholder, or an act, needs an entry here; without it the isolation test
+// fails.
 type Registry[H, O any] struct {
 	Placeholders map[string]func(h H, of O) string     // by name, such as "license"
 	Forms        map[string]func(h H, of O) url.Values // of every act, by path
-	Queries      map[string]func(h H, of O) url.Values // of pages and streams that take ids besides those of their path
-	Leads        map[string]string                     // rows that redirect elsewhere than into their area: how that address begins
+	Queries      map[string]func(h H, of O) url.Values // of pages and streams that take ids outside their path
+	Leads        map[string]string                     // prefix of the redirect, for rows that lead out of their area
 }
 
 var placeholder = regexp.MustCompile(`\{([a-z_]+)\}`)
@@ -35,11 +35,11 @@ type Target struct {
 	Path string
 	Form url.Values // nil for a GET
 
-	Leads string // how the address begins that a person who may is redirected to
+	Leads string // prefix of the redirect for people with access
 }
 
-// Each returns a target for each request: one for all of a page or stream, and a new one
-// for each act, which may remove what it is about.
+// Each returns a target for each request: the same for all requests of a page or stream, and a new
+// one for each act, because an act may remove its subject.
 func Each(kind area.Kind, fill func() Target) func() Target {
 	var last *Target
 	return func() Target {
@@ -75,16 +75,15 @@ func (g Registry[H, O]) At(t testing.TB, h H, kind area.Kind, path, base string,
 	return to
 }
 
-// TakesIDs reports whether a row names things by its path, form or query.
+// TakesIDs reports whether a row has ids in its path, form or query.
 func (g Registry[H, O]) TakesIDs(path string) bool {
 	return HasPlaceholder(path) || g.Forms[path] != nil || g.Queries[path] != nil
 }
 
-// HasPlaceholder reports whether a path has one.
+// HasPlaceholder reports whether a path has a placeholder.
 func HasPlaceholder(path string) bool { return placeholder.MatchString(path) }
 
-// Send requests a target as the person of a browser, from a page of that site. A stream
-// that opens is not read.
+// Send requests a target with a browser, from a page of that site. A stream that opens is not read.
 func Send(b *pagetest.Browser, to Target, site string) *pagetest.Page {
 	b.Helper()
 	method := http.MethodGet
@@ -99,8 +98,8 @@ func Send(b *pagetest.Browser, to Target, site string) *pagetest.Page {
 	return b.Read(answer)
 }
 
-// Refused is how a row answers people who may not have it. The page of a stream gives up
-// at 401.
+// Refused returns the status of a row for people without access. The page of a stream gives up at
+// 401.
 func Refused(kind area.Kind) int {
 	if kind == area.Stream {
 		return http.StatusUnauthorized
@@ -108,7 +107,7 @@ func Refused(kind area.Kind) int {
 	return http.StatusNotFound
 }
 
-// WantSame checks that somebody gets the answer of what does not exist, byte for byte.
+// WantSame checks that a person gets the answer of a missing page, byte for byte.
 func WantSame(b *pagetest.Browser, who string, to Target, want *pagetest.Page) {
 	b.Helper()
 	got := Send(b, to, "same-origin")
@@ -117,8 +116,8 @@ func WantSame(b *pagetest.Browser, who string, to Target, want *pagetest.Page) {
 	}
 }
 
-// WantAnswer checks that a person who may gets an answer, and returns it. A redirect
-// leads where the row says, and not to a page that first asks who they are.
+// WantAnswer checks that a person with access gets an answer, and returns it. A redirect must lead
+// to the row's target, and not to a sign-in page.
 func WantAnswer(b *pagetest.Browser, who string, to Target) *pagetest.Page {
 	b.Helper()
 	got := Send(b, to, "same-origin")
@@ -126,14 +125,22 @@ func WantAnswer(b *pagetest.Browser, who string, to Target) *pagetest.Page {
 	case got.Status == http.StatusOK:
 	case got.Status == http.StatusSeeOther && strings.HasPrefix(got.Header.Get("Location"), to.Leads):
 	case to.Kind == area.Act && got.Status >= 400 && got.Status < 500 && got.Status != http.StatusNotFound && got.Status != http.StatusForbidden:
-		// Another test sends the form with values that are accepted.
+		// Another test sends the form with valid values.
 	default:
-		b.Errorf("%s as %s: %d to %q, want an answer or a redirect to %s\n%s", to.Path, who, got.Status, got.Header.Get("Location"), to.Leads, got.Body)
+		b.Errorf(
+			"%s as %s: %d to %q, want an answer or a redirect to %s\n%s",
+			to.Path,
+			who,
+			got.Status,
+			got.Header.Get("Location"),
+			to.Leads,
+			got.Body,
+		)
 	}
 	return got
 }
 
-// WantUnknown checks that an id that nobody has is answered as a page that does not exist.
+// WantUnknown checks that an unknown id gets the answer of a missing page.
 func WantUnknown(b *pagetest.Browser, to Target) {
 	b.Helper()
 	if got := Send(b, to, "same-origin"); got.Status != Refused(to.Kind) && got.Status != http.StatusNotFound {
@@ -141,7 +148,7 @@ func WantUnknown(b *pagetest.Browser, to Target) {
 	}
 }
 
-// WantSignIn checks what somebody gets who is not signed in.
+// WantSignIn checks the answer to a signed-out visitor.
 func WantSignIn(b *pagetest.Browser, to Target) {
 	b.Helper()
 	got := Send(b, to, "same-origin")
@@ -153,8 +160,7 @@ func WantSignIn(b *pagetest.Browser, to Target) {
 	}
 }
 
-// WantOwnForms checks that an act refuses a form of another site from somebody who may
-// send one of ours.
+// WantOwnForms checks that an act refuses a form of another site, even from a person with access.
 func WantOwnForms(b *pagetest.Browser, to Target) {
 	b.Helper()
 	if to.Kind != area.Act {
@@ -165,7 +171,7 @@ func WantOwnForms(b *pagetest.Browser, to Target) {
 	}
 }
 
-// Method is how a document names the kind of a row.
+// Method returns the name of a row's kind in a document.
 func Method(kind area.Kind) string {
 	switch kind {
 	case area.Act:
@@ -177,7 +183,7 @@ func Method(kind area.Kind) string {
 	return "GET"
 }
 
-// SignIn is how a document names the answer to somebody who is not signed in.
+// SignIn returns the answer to signed-out visitors, as a document names it.
 func SignIn(kind area.Kind) string {
 	if kind == area.Stream {
 		return "401"
@@ -185,7 +191,7 @@ func SignIn(kind area.Kind) string {
 	return "sign-in"
 }
 
-// HoldTable holds the table of routes in a document to what it must be, or writes it.
+// HoldTable compares the table of routes in a document with table, or writes it.
 func HoldTable(t *testing.T, file, table string, write bool) {
 	t.Helper()
 	const begin, end = "<!-- routes -->\n", "<!-- end of routes -->"

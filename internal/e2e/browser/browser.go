@@ -1,10 +1,9 @@
-// Package browser lets tests see pages as people do: it starts Chromium, walks
-// through pages, and looks at them in light and dark, on a desk and on a small
-// phone. It fails the test for what nobody should meet: an error on the console,
-// a page that scrolls sideways, a breach of WCAG 2.2 AA that axe finds.
+// Package browser shows pages to tests as people see them: it starts Chromium, walks through pages,
+// and checks them in light and dark, on a desktop and a small phone. A test fails on an error on
+// the console, a page that scrolls sideways, or a WCAG 2.2 AA violation that axe finds.
 //
-// It is for tests only and knows no page. Chromium is not part of the repository:
-// script/chromium installs it, and where it is missing the tests skip.
+// Only tests use it, and it knows no page. Chromium is not part of the repository: script/chromium
+// installs it. Without it the tests are skipped.
 package browser
 
 import (
@@ -20,8 +19,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Screenshots is the environment variable that names the folder where Look puts
-// what it sees. Unset, nothing is kept.
+// Screenshots is the environment variable with the folder for Look's pictures. If unset, none are
+// stored.
 const Screenshots = "CLAVIGER_SCREENSHOTS"
 
 // axe finds breaches of accessibility rules; see testdata/axe.LICENSE.
@@ -29,17 +28,17 @@ const Screenshots = "CLAVIGER_SCREENSHOTS"
 //go:embed testdata/axe.min.js
 var axe string
 
-// patience is how long a single step may take before the test fails. It is far
-// beyond what any step needs, so that a busy machine changes nothing.
+// patience is the timeout of a single step. No step needs nearly as long, so a busy machine changes
+// nothing.
 const patience = time.Minute
 
-// ErrMissing says that there is no Chromium.
+// ErrMissing means that Chromium is not installed.
 var ErrMissing = errors.New("there is no Chromium; script/chromium installs it")
 
 // Browser is a running Chromium.
 type Browser struct {
-	// Once has Look look at the desk in light alone, where the other looks were taken
-	// before: colours and widths are those of the style sheet, whatever the database.
+	// Once makes Look check only the light desktop, if another run takes the other looks: colours
+	// and widths do not depend on the database.
 	Once bool
 
 	ctx     context.Context
@@ -47,8 +46,8 @@ type Browser struct {
 	colours *colours
 }
 
-// whole are the names of the browser as people have it, with windows and tabs: one that
-// is not in front knows so.
+// whole are the names of the full browser, with windows and tabs. A tab there knows whether it is
+// in front.
 var whole = []string{"chromium", "chromium-browser", "google-chrome", "chrome"}
 
 // Start starts Chromium for a test, as Launch does, and ends it with the test. Without
@@ -59,8 +58,7 @@ func Start(t testing.TB) *Browser {
 	return started(t, b, err)
 }
 
-// StartWhole is Start for a test in which tabs are hidden. It costs two seconds of the
-// processor more.
+// StartWhole is Start for a test with hidden tabs. It costs two more seconds of CPU.
 func StartWhole(t testing.TB) *Browser {
 	t.Helper()
 	b, err := launch(find(whole...))
@@ -79,11 +77,9 @@ func started(t testing.TB, b *Browser, err error) *Browser {
 	return b
 }
 
-// Launch starts Chromium for all tests of a package, which then ends it by Close. A
-// start costs more of the processor than most tests do after it, and tabs share
-// nothing. Where there is Chromium's shell, it is taken: it has pages without windows,
-// which nobody sees here and which take a fifth to a third of the time. All its tabs
-// are in front.
+// Launch starts Chromium for all tests of a package, which ends it with Close. A start costs more
+// CPU than most tests, and tabs share nothing. If Chromium's headless shell is installed, it is
+// used: it has no windows and takes a fifth to a third of the time. All its tabs are in front.
 func Launch() (*Browser, error) {
 	return launch(find(append([]string{"chromium-headless-shell"}, whole...)...))
 }
@@ -105,13 +101,13 @@ func launch(program string) (*Browser, error) {
 		chromedp.Flag("disable-sync", true),
 		chromedp.Flag("disable-dev-shm-usage", true),
 		chromedp.Flag("hide-scrollbars", true),
-		// Tests share a browser, and each looks at its own tab as if it were in front.
+		// Tests share a browser, and each sees its own tab as if it were in front.
 		chromedp.Flag("disable-background-timer-throttling", true),
 		chromedp.Flag("disable-backgrounding-occluded-windows", true),
 		chromedp.Flag("disable-renderer-backgrounding", true),
-		chromedp.Flag("disable-back-forward-cache", true), // who goes back asks for the page again
-		// A page lives for seconds, and axe in it: code that was optimized on other
-		// threads comes too late to save what it cost.
+		chromedp.Flag("disable-back-forward-cache", true), // going back requests the page again
+		// A page with axe lives for seconds: code optimized on other threads comes too late to save
+		// its cost.
 		chromedp.Flag("js-flags", "--no-opt --no-maglev --single-threaded"),
 	)
 	ctx, cancel := chromedp.NewContext(alloc)
@@ -121,12 +117,12 @@ func launch(program string) (*Browser, error) {
 		stop()
 		cancel()
 		end()
-		// Helpers of Chromium may still write for a moment, and the folder is
-		// not worth a failed test.
+		// Helper processes of Chromium may still write for a moment, and the folder is not worth a
+		// failed test.
 		_ = os.RemoveAll(dir)
 	}}
-	// The first step starts the browser, which lives as long as its context: it
-	// must have no deadline.
+	// The first step starts the browser, which lives as long as its context: it must have no
+	// deadline.
 	if err := chromedp.Do(ctx); err != nil {
 		b.Close()
 		return nil, fmt.Errorf("start Chromium: %w", err)
@@ -137,14 +133,15 @@ func launch(program string) (*Browser, error) {
 // Close ends Chromium.
 func (b *Browser) Close() { b.end() }
 
-// find returns the path of the first of these programs, "" when there is none.
+// find returns the path of the first of these programs, or "".
 func find(names ...string) string {
 	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {
 			return path
 		}
 	}
-	for _, path := range []string{"/Applications/Chromium.app/Contents/MacOS/Chromium", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"} {
+	for _, path := range []string{"/Applications/Chromium.app/Contents/MacOS/Chromium", "/Applications/Google " +
+		"Chrome.app/Contents/MacOS/Google Chrome"} {
 		if _, err := os.Stat(path); err == nil {
 			return path
 		}

@@ -15,7 +15,7 @@ import (
 	"claviger/internal/e2e/browser"
 )
 
-// listener hears what a test is told and does not fail.
+// listener records a test's messages without failing.
 type listener struct {
 	testing.TB
 	said []string
@@ -42,7 +42,7 @@ func site(t *testing.T, text string) string {
 	return server.URL
 }
 
-// TestBrowser starts Chromium once for all that is to be tried: that takes longest.
+// TestBrowser starts Chromium once for all tests, because that is the slowest part.
 func TestBrowser(t *testing.T) {
 	b := browser.Start(t)
 	for name, try := range map[string]func(*testing.T, *browser.Browser){
@@ -87,8 +87,8 @@ func lookFindsWhatNobodyShouldMeet(t *testing.T, b *browser.Browser) {
 	}
 }
 
-// lookJudgesEachWayToPaintText: what was readable in one way of painting is not taken for
-// readable in another.
+// lookJudgesEachWayToPaintText: text that is readable in one style is not assumed readable in
+// another.
 func lookJudgesEachWayToPaintText(t *testing.T, b *browser.Browser) {
 	look := func(text string) string {
 		heard := &listener{TB: t}
@@ -116,7 +116,7 @@ func lookJudgesEachWayToPaintText(t *testing.T, b *browser.Browser) {
 		<div style="background:#333;height:5em"></div><p id="shifted" style="color:#222;position:relative;top:-4em">Above</p>
 		<div style="background:#333;height:5em"></div><p id="margin" style="color:#222;margin-top:-4em">Above</p>
 		<label>Name <input id="value" style="color:#ccc" value="Pale"></label>`
-	for range 2 { // what is unreadable is not forgotten
+	for range 2 { // unreadable styles are not cached
 		said := look(ill)
 		for _, id := range []string{"background", "ancestor", "size", "weight", "opacity", "place", "hidden", "invisible", "clipped", "far", "disabled", "shifted", "margin", "value"} {
 			if !strings.Contains(said, "sample-1280-light: color-contrast-enhanced (serious) at #"+id+":") {
@@ -133,7 +133,7 @@ func lookJudgesEachWayToPaintText(t *testing.T, b *browser.Browser) {
 		}
 	}
 	if strings.Contains(said, "1280-light") {
-		t.Errorf("heard of a page that is well at the desk in light: %s", said)
+		t.Errorf("heard of a page that is well at the harness in light: %s", said)
 	}
 }
 

@@ -6,22 +6,21 @@ import (
 	"sync"
 )
 
-// contrast is what unreadable asks of a page.
+// contrast is the script that unreadable runs in a page.
 //
 //go:embed contrast.js
 var contrast string
 
-// colours are the ways in which text is painted that axe found to be readable: its
-// colour, size and weight, and what its ancestors paint behind it. Axe takes longest for
-// that, and pages are mostly painted in the same few ways, so each is judged once. Text
-// that is moved onto something else is judged each time; what is moved under text that
-// stays in its place is not seen.
+// colours are the text styles that axe found readable: colour, size and weight, and the backgrounds
+// of the ancestors. This is axe's slowest check, and pages use few styles, so each is checked once.
+// Text that is moved onto something else is checked each time; something moved under unmoved text
+// is not noticed.
 type colours struct {
 	mu       sync.Mutex
 	readable map[string]bool
 }
 
-// unknown returns the places of those ways that are not known to be readable.
+// unknown returns the positions of styles that are not known to be readable.
 func (c *colours) unknown(ways []string) []int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,8 +41,8 @@ func (c *colours) add(ways []string) {
 	}
 }
 
-// unreadable lists the text that has too little contrast, and links that only colours
-// tell from the text around them, and not well.
+// unreadable lists text with too little contrast, and links that differ from the text around them
+// only by a weak colour.
 func (tab *Tab) unreadable() []string {
 	tab.t.Helper()
 	ways := Eval[[]string](tab, "claviger.ways()")

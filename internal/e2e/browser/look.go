@@ -11,23 +11,23 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Widths of the screens that pages are looked at on, in CSS pixels. The small one
-// is what WCAG asks for: nothing may scroll sideways there.
+// Widths of the screens, in CSS pixels. The small one is required by WCAG: nothing may scroll
+// sideways there.
 const (
 	Desk  = 1280
 	Phone = 320
 )
 
-// ways are how Look looks at a page. From one to the next either the width or the colours
-// change: the browser lays a page out and paints it after each change.
+// ways are the looks of Look. From one to the next either the width or the colours change: the
+// browser lays out and paints a page after each change.
 var ways = []struct {
 	scheme string
 	width  int64
 }{{"light", Desk}, {"dark", Desk}, {"dark", Phone}, {"light", Phone}}
 
-// Look looks at the page in light and dark, at the desk and on the phone. It fails
-// the test when axe finds a breach or the page scrolls sideways, and keeps a picture
-// of each under the name if Screenshots asks for it; see Browser.Once.
+// Look checks the page in light and dark, on desktop and phone. It fails the test if axe finds a
+// violation or the page scrolls sideways. It stores a picture of each under the name if Screenshots
+// is set; see Browser.Once.
 func (tab *Tab) Look(name string) {
 	tab.t.Helper()
 	run(tab, "load axe", chromedp.Evaluate[chromedp.Void](axe+contrast))
@@ -54,8 +54,7 @@ func (tab *Tab) Look(name string) {
 	tab.Quiet()
 }
 
-// Shots takes pictures of the whole page in light and dark at these widths, where the
-// environment asks for them.
+// Shots takes pictures of the whole page in light and dark at these widths, if Screenshots is set.
 func (tab *Tab) Shots(name string, widths ...int64) {
 	tab.t.Helper()
 	for _, width := range widths {
@@ -67,14 +66,14 @@ func (tab *Tab) Shots(name string, widths ...int64) {
 	tab.paint("light", Desk)
 }
 
-// Resize shows the page on a screen of a width.
+// Resize sets the width of the screen.
 func (tab *Tab) Resize(width int64) {
 	tab.t.Helper()
 	tab.paint("light", width)
 }
 
-// breaches lists what axe finds, a line for each element, and what overflow does. In dark only
-// what unreadable looks at differs.
+// breaches lists the findings of axe, a line per element, and those of overflow. Dark pages differ
+// only in the findings of unreadable.
 var breaches = map[string]string{
 	"light": `axe.run(document, {
   resultTypes: ['violations'], runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
@@ -83,7 +82,7 @@ var breaches = map[string]string{
 	"dark": `({Wide: ` + overflow + `})`,
 }
 
-// overflow lists the elements that stick out, when the page is wider than its window.
+// overflow lists the elements that stick out, if the page is wider than its window.
 const overflow = `(() => {
   const width = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth <= width) return [];
@@ -92,26 +91,31 @@ const overflow = `(() => {
     e.tagName.toLowerCase() + (e.id ? '#' + e.id : '') + [...e.classList].map((c) => '.' + c).join(''))];
 })()`
 
-// paint shows the page in a colour scheme on a screen of a width. Nothing moves, so
-// that what is seen does not depend on when.
+// paint shows the page in a colour scheme and a width. It stops animations, so the result does not
+// depend on time.
 func (tab *Tab) paint(scheme string, width int64) {
 	tab.t.Helper()
 	if tab.scheme != scheme {
 		run(tab, "set the colours", chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {
-			_, err := chromedp.Call(ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-				{Name: "prefers-color-scheme", Value: scheme},
-				{Name: "prefers-reduced-motion", Value: "reduce"},
-			}})
+			_, err := chromedp.Call(
+				ctx,
+				emulation.SetEmulatedMedia,
+				emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+					{Name: "prefers-color-scheme", Value: scheme},
+					{Name: "prefers-reduced-motion", Value: "reduce"},
+				}},
+			)
 			return err
 		}))
 	}
 	if tab.width != width {
 		run(tab, "set the width", chromedp.EmulateViewport(width, 800))
 	}
-	tab.scheme, tab.width = scheme, width
+	tab.scheme = scheme
+	tab.width = width
 }
 
-// keep takes a picture of the whole page where the environment asks for it.
+// keep takes a picture of the whole page if Screenshots is set.
 func (tab *Tab) keep(name string) {
 	tab.t.Helper()
 	dir := os.Getenv(Screenshots)

@@ -40,8 +40,8 @@ func (tab *Tab) Picture(dir, name string) {
 	tab.paint("light", Desk)
 }
 
-// shrink reduces a PNG to its 256 most frequent colors: pages have few, and the others
-// are shades at the edges of letters.
+// shrink reduces a PNG to its 256 most frequent colors: pages have few, and the rest are shades at
+// the edges of letters.
 func shrink(shot []byte) ([]byte, error) {
 	full, err := png.Decode(bytes.NewReader(shot))
 	if err != nil {

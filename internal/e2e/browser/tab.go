@@ -16,9 +16,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Tab is one person's browser window: it shares no cookies with other tabs. It
-// belongs to the goroutine of its test. At the end of the test every error on its
-// console that was not announced fails it.
+// Tab is one person's browser window: it shares no cookies with other tabs. It belongs to the
+// goroutine of its test. At the end of the test every unannounced error on its console fails it.
 type Tab struct {
 	t       testing.TB
 	ctx     context.Context
@@ -41,8 +40,8 @@ func (b *Browser) Tab(t testing.TB) *Tab {
 	return newTab(t, cancel, &Tab{ctx: ctx, once: b.Once, colours: b.colours})
 }
 
-// Beside opens another tab of the same person, in front of this one: it shares cookies
-// and connections with it.
+// Beside opens another tab of the same person in front of this one, with the same cookies and
+// connections.
 func (tab *Tab) Beside(t testing.TB) *Tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(tab.ctx, chromedp.WithNewWindow(false))
@@ -53,7 +52,8 @@ func (tab *Tab) Beside(t testing.TB) *Tab {
 
 func newTab(t testing.TB, cancel context.CancelFunc, tab *Tab) *Tab {
 	t.Helper()
-	tab.t, tab.flushed = t, make(chan string, 1)
+	tab.t = t
+	tab.flushed = make(chan string, 1)
 	if err := chromedp.Do(tab.ctx); err != nil {
 		cancel()
 		t.Fatalf("open a tab: %v", err)
@@ -78,10 +78,10 @@ func newTab(t testing.TB, cancel context.CancelFunc, tab *Tab) *Tab {
 	return tab
 }
 
-// sentinel marks the end of what the console has said so far.
+// sentinel marks the end of the console's messages so far.
 const sentinel = "claviger: the console up to here "
 
-// hear takes one message of the console.
+// hear handles a console message.
 func (tab *Tab) hear(m chromedp.ConsoleMessage) {
 	switch {
 	case strings.HasPrefix(m.Text, sentinel):
@@ -101,8 +101,7 @@ func (tab *Tab) Expect(text string) {
 	tab.expected = append(tab.expected, text)
 }
 
-// Quiet fails the test when the console has errors that were not announced, and
-// forgets them.
+// Quiet fails the test if the console has unannounced errors, and clears them.
 func (tab *Tab) Quiet() {
 	tab.t.Helper()
 	ctx, cancel := context.WithTimeout(tab.ctx, patience)
@@ -135,7 +134,7 @@ func (tab *Tab) announced(text string) bool {
 	return false
 }
 
-// run does one step in the tab and fails the test when it cannot be done.
+// run runs one step in the tab and fails the test if it fails.
 func run[T any](tab *Tab, what string, a chromedp.Action[T]) T {
 	tab.t.Helper()
 	ctx, cancel := context.WithTimeout(tab.ctx, patience)
@@ -147,7 +146,7 @@ func run[T any](tab *Tab, what string, a chromedp.Action[T]) T {
 	return v
 }
 
-// Do does steps of chromedp's own, for what the other methods have no word for.
+// Do runs chromedp steps that have no method here.
 func (tab *Tab) Do(steps ...chromedp.Action[chromedp.Void]) {
 	tab.t.Helper()
 	run(tab, "do the steps", chromedp.Steps(steps...))
@@ -159,13 +158,13 @@ func (tab *Tab) Open(url string) {
 	run(tab, "open "+url, chromedp.Navigate(url))
 }
 
-// Press clicks what the CSS selector finds first and waits for the page that follows.
+// Press clicks the first match of the CSS selector and waits for the next page.
 func (tab *Tab) Press(css string) {
 	tab.t.Helper()
 	run(tab, "press "+css, chromedp.WaitEvent(page.LoadEventFired, nil, chromedp.Click(chromedp.CSS(css))))
 }
 
-// Click clicks what the CSS selector finds first, on a page that stays.
+// Click clicks the first match of the CSS selector, without leaving the page.
 func (tab *Tab) Click(css string) {
 	tab.t.Helper()
 	run(tab, "click "+css, chromedp.Click(chromedp.CSS(css)))
@@ -183,19 +182,19 @@ func (tab *Tab) Forward() {
 	run(tab, "go forward", chromedp.NavigateForward())
 }
 
-// pause is how long Await waits between two looks: chromedp's own five milliseconds keep
-// the browser busy on a page that takes a while.
+// pause is the interval of Await. chromedp's default of five milliseconds keeps the browser busy on
+// a slow page.
 const pause = 20 * time.Millisecond
 
-// Await waits until there is to be seen what the CSS selector finds, on this page
-// or on one that the browser goes on to by itself.
+// Await waits until a match of the CSS selector is visible, on this page or after an automatic
+// redirect.
 func (tab *Tab) Await(css string) {
 	tab.t.Helper()
 	run(tab, "await "+css, chromedp.WaitVisible(chromedp.CSS(css), chromedp.RetryInterval(pause)))
 }
 
-// Type writes into the input that the CSS selector finds first, all at once: the browser
-// paints the page anew for each single key.
+// Type writes into the first input that matches the CSS selector, in one step: the browser repaints
+// the page for each single key.
 func (tab *Tab) Type(css, text string) {
 	tab.t.Helper()
 	tab.Await(css)
@@ -205,21 +204,21 @@ func (tab *Tab) Type(css, text string) {
 	}))
 }
 
-// Enter presses that key, on what has the focus.
+// Enter presses Enter on the focused element.
 func (tab *Tab) Enter() {
 	tab.t.Helper()
 	run(tab, "press Enter", chromedp.KeyEvent(kb.Enter))
 }
 
-// Text is what the first element that the CSS selector finds says, as it is seen. It
-// is found and read at once: a live page may replace it at any time.
+// Text returns the visible text of the first match of the CSS selector. It finds and reads in one
+// step, because a live page may replace the element at any time.
 func (tab *Tab) Text(css string) string {
 	tab.t.Helper()
 	tab.Await(css)
 	return Eval[string](tab, "document.querySelector("+strconv.Quote(css)+").innerText")
 }
 
-// Location is the address of the page.
+// Location returns the address of the page.
 func (tab *Tab) Location() string {
 	tab.t.Helper()
 	return run(tab, "read the location", chromedp.Location())
@@ -228,10 +227,13 @@ func (tab *Tab) Location() string {
 // Eval returns the value of an expression in JavaScript, waiting for a promise.
 func Eval[T any](tab *Tab, expression string) T {
 	tab.t.Helper()
-	return run(tab, "evaluate "+expression[:min(len(expression), 60)], chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	return run(
+		tab, "evaluate "+expression[:min(len(expression), 60)],
+		chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise),
+	)
 }
 
-// Front brings the tab to the front: the person looks at it, and not at those beside it.
+// Front brings the tab to the front.
 func (tab *Tab) Front() {
 	tab.t.Helper()
 	run(tab, "bring the tab to the front", chromedp.Func(func(ctx context.Context, _ *chromedp.Target) error {

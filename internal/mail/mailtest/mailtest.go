@@ -1,6 +1,5 @@
-// Package mailtest gives a test a mail server of its own, on this machine and
-// inside the process: it takes what is sent to it, or refuses it as the test
-// says, and shows what arrived.
+// Package mailtest provides a mail server for a test, on this machine and inside the process: it
+// accepts or refuses emails as the test says, and shows those that arrived.
 package mailtest
 
 import (
@@ -24,31 +23,31 @@ import (
 	"claviger/internal/mail"
 )
 
-// From is who the transports that Server.SMTP gives write as.
+// From is the sender of the transports of Server.SMTP.
 var From = &netmail.Address{Name: "Acme Licensing", Address: "licenses@example.com"}
 
-// Options are what a server does; the zero value takes everything, in the clear.
+// Options configures a server; the zero value accepts everything, in the clear.
 type Options struct {
 	Security       mail.Security // "": none
-	User, Password string        // whom it lets in; "": everybody
-	// Answer, if it is set, is asked at each step of a mail ("mail", "rcpt",
-	// "data"); an error refuses it. See Refuse.
+	User, Password string        // required credentials; "": none
+	// Answer, if set, is called at each step of an email ("mail", "rcpt", "data"); an error refuses
+	// it. See Refuse.
 	Answer func(step, address string) error
-	// Hangup ends the connection after a mail was taken, without a farewell.
+	// Hangup abruptly closes the connection after an email was accepted.
 	Hangup bool
 }
 
-// Refuse is an answer with a code, such as 451 or 550.
+// Refuse returns an answer with a code, such as 451 or 550.
 func Refuse(code int, text string) error {
 	return &smtp.SMTPError{Code: code, EnhancedCode: smtp.EnhancedCode{code / 100, 1, 1}, Message: text}
 }
 
-// Mail is a mail that arrived.
+// Mail is an email that arrived.
 type Mail struct {
 	From, To string // of the envelope
-	User     string // who sent it, by authentication
+	User     string // authenticated sender
 	TLS      bool
-	Raw      string // as it arrived
+	Raw      string // as received
 	*enmime.Envelope
 }
 
@@ -63,7 +62,7 @@ type Server struct {
 
 	lock    sync.Mutex
 	arrived []Mail
-	news    chan struct{} // closed and made anew with each mail
+	news    chan struct{} // closed and replaced with each email
 }
 
 // Start starts a server that ends with the test.
@@ -81,7 +80,8 @@ func Start(t testing.TB, o Options) *Server {
 		t.Fatal(err)
 	}
 	at := listener.Addr().(*net.TCPAddr)
-	s.Host, s.Port = at.IP.String(), at.Port
+	s.Host = at.IP.String()
+	s.Port = at.Port
 	switch o.Security {
 	case mail.TLS:
 		listener = tls.NewListener(listener, config)
@@ -92,7 +92,7 @@ func Start(t testing.TB, o Options) *Server {
 	done := make(chan error, 1)
 	go func() { done <- s.server.Serve(listener) }()
 	t.Cleanup(func() {
-		// The server may not have got to know its listener yet.
+		// The server may not know its listener yet.
 		_ = errors.Join(s.server.Close(), listener.Close())
 		if err := <-done; err != nil && !errors.Is(err, net.ErrClosed) {
 			t.Errorf("the mail server: %v", err)
@@ -111,7 +111,7 @@ func (s *Server) certify(t testing.TB) *tls.Config {
 	return &tls.Config{Certificates: lender.TLS.Certificates, MinVersion: tls.VersionTLS12}
 }
 
-// SMTP is a transport to the server.
+// SMTP returns a transport to the server.
 func (s *Server) SMTP() *mail.SMTP {
 	security := s.options.Security
 	if security == "" {
@@ -123,19 +123,20 @@ func (s *Server) SMTP() *mail.SMTP {
 	}
 }
 
-// Mails returns what has arrived so far.
+// Mails returns the emails that have arrived so far.
 func (s *Server) Mails() []Mail {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	return append([]Mail(nil), s.arrived...)
 }
 
-// Wait returns what has arrived once there are n mails.
+// Wait returns the emails once n have arrived.
 func (s *Server) Wait(t testing.TB, n int) []Mail {
 	t.Helper()
 	for {
 		s.lock.Lock()
-		got, news := append([]Mail(nil), s.arrived...), s.news
+		got := append([]Mail(nil), s.arrived...)
+		news := s.news
 		s.lock.Unlock()
 		if len(got) >= n {
 			return got
@@ -227,10 +228,10 @@ func (s *session) Data(r io.Reader) error {
 	return s.take(s.mail)
 }
 
-// Reset implements smtp.Session. The server calls it once it has answered.
+// Reset implements smtp.Session. The server calls it after its answer.
 func (s *session) Reset() {
 	if s.options.Hangup && s.mail.Raw != "" {
-		_ = s.conn.Conn().Close() // that is what was asked for
+		_ = s.conn.Conn().Close() // as requested
 	}
 }
 

@@ -1,23 +1,24 @@
 package fakestripe
 
-// What buyers, banks and operators do at Stripe. Each act on something that does not allow
-// it does nothing.
+// Actions of buyers, banks and operators at Stripe. An action that the object's state does not
+// allow does nothing.
 
-// pay finishes a session. The lock is held.
+// pay completes a session. The caller holds the lock.
 func (s *Server) pay(id, paymentStatus, intentStatus string) (Object, bool) {
 	o := s.objects[id]
 	if o == nil || o["status"] != "open" {
 		return nil, false
 	}
 	pi := s.add("pi", Object{
-		"object": "payment_intent", "amount": o["amount_total"], "currency": o["currency"], "status": intentStatus, "refunded": int64(0),
+		"object": "payment_intent", "amount": o["amount_total"], "currency": o["currency"],
+		"status": intentStatus, "refunded": int64(0),
 		"metadata": map[string]string{"checkout": o.Text("intent_metadata")},
 	})
 	o["status"], o["payment_status"], o["payment_intent"] = "complete", paymentStatus, pi.Text("id")
 	return o, true
 }
 
-// Pay pays a session at once.
+// Pay pays a session immediately.
 func (s *Server) Pay(session string) {
 	s.do(func() []Event {
 		if o, ok := s.pay(session, "paid", "succeeded"); ok {
@@ -27,7 +28,7 @@ func (s *Server) Pay(session string) {
 	})
 }
 
-// PayLater finishes a session whose bank takes days.
+// PayLater completes a session with a payment that takes days.
 func (s *Server) PayLater(session string) {
 	s.do(func() []Event {
 		if o, ok := s.pay(session, "unpaid", "processing"); ok {
@@ -37,7 +38,7 @@ func (s *Server) PayLater(session string) {
 	})
 }
 
-// Settle ends the wait for a bank: the money came, or it did not.
+// Settle ends a payment by a slow bank: the money arrived or not.
 func (s *Server) Settle(session string, paid bool) {
 	s.do(func() []Event {
 		o := s.objects[session]
@@ -49,7 +50,8 @@ func (s *Server) Settle(session string, paid bool) {
 			pi["status"] = "requires_payment_method"
 			return []Event{s.happen("checkout.session.async_payment_failed", o)}
 		}
-		pi["status"], o["payment_status"] = "succeeded", "paid"
+		pi["status"] = "succeeded"
+		o["payment_status"] = "paid"
 		return []Event{s.happen("checkout.session.async_payment_succeeded", o)}
 	})
 }
@@ -66,8 +68,8 @@ func (s *Server) Expire(session string) {
 	})
 }
 
-// Refund sends money of a session's payment back, as somebody does in the Dashboard. It
-// returns the id of the refund.
+// Refund refunds part of a session's payment, as from the Dashboard. It returns the id of the
+// refund.
 func (s *Server) Refund(session string, amount int64, status string) (id string) {
 	s.do(func() []Event {
 		pi := s.intentOf(session)
@@ -81,7 +83,7 @@ func (s *Server) Refund(session string, amount int64, status string) (id string)
 	return id
 }
 
-// RefundAll sends back what is left of a session's payment.
+// RefundAll refunds the rest of a session's payment.
 func (s *Server) RefundAll(session string) {
 	s.do(func() []Event {
 		pi := s.intentOf(session)
@@ -96,7 +98,7 @@ func (s *Server) RefundAll(session string) {
 	})
 }
 
-// SetRefund moves a refund on.
+// SetRefund changes the status of a refund.
 func (s *Server) SetRefund(id, status string) {
 	s.do(func() []Event {
 		o := s.objects[id]
@@ -111,21 +113,30 @@ func (s *Server) SetRefund(id, status string) {
 	})
 }
 
-// Dispute has the buyer of a session's payment ask their bank. It returns the dispute's id.
+// Dispute opens a dispute about a session's payment. It returns the dispute's id.
 func (s *Server) Dispute(session, status string) (id string) {
 	s.do(func() []Event {
 		pi := s.intentOf(session)
 		if pi == nil {
 			return nil
 		}
-		o := s.add("dp", Object{"object": "dispute", "payment_intent": pi.Text("id"), "amount": pi["amount"], "currency": pi["currency"], "status": status})
+		o := s.add(
+			"dp",
+			Object{
+				"object":         "dispute",
+				"payment_intent": pi.Text("id"),
+				"amount":         pi["amount"],
+				"currency":       pi["currency"],
+				"status":         status,
+			},
+		)
 		id = o.Text("id")
 		return []Event{s.happen("charge.dispute.created", o)}
 	})
 	return id
 }
 
-// SetDispute moves a dispute on.
+// SetDispute changes the status of a dispute.
 func (s *Server) SetDispute(id, status string) {
 	s.do(func() []Event {
 		o := s.objects[id]
@@ -148,7 +159,7 @@ func (s *Server) intentOf(session string) Object {
 	return nil
 }
 
-// Change changes members of an object behind everybody's back.
+// Change changes members of an object without an event.
 func (s *Server) Change(id string, members Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

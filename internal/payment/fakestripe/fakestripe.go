@@ -1,6 +1,6 @@
-// Package fakestripe is a small Stripe that keeps state: checkout sessions, payments,
-// refunds, disputes and events, with the calls that package payment makes, outages, and
-// signed webhooks. Tests check by it what happens; `dev` takes test money with it.
+// Package fakestripe is a small Stripe with state: checkout sessions, payments, refunds, disputes
+// and events. It answers the calls of package payment, simulates outages, and signs webhooks. Tests
+// use it, and `dev` takes test money with it.
 package fakestripe
 
 import (
@@ -17,23 +17,31 @@ import (
 	"github.com/stripe/stripe-go/v85/webhook"
 )
 
-// Object is one object of Stripe as its JSON.
+// Object is the JSON of a Stripe object.
 type Object map[string]any
 
-// Text is a member that is a text; "" if it is none.
+// Text returns a string member, or "" if there is none.
 func (o Object) Text(name string) string { s, _ := o[name].(string); return s }
 
 // Server is the fake. The zero value is ready for use.
 type Server struct {
 	Secret string       // signs webhooks
-	URL    string       // where its pages are
-	Send   func(Event)  // is given each event that happens; nil: nobody is
-	Broken func() bool  // answers every call with 500 while it is true; nil: never
-	Now    func() int64 // Unix seconds; nil: the machine's
+	URL    string       // of its pages
+	Send   func(Event)  // receives each event; nil: none is sent
+	Broken func() bool  // while true, every call fails with 500; nil: never
+	Now    func() int64 // Unix seconds; nil: the system clock
 
-	// Allow is given the key of each call and answers 0, or the status that refuses it; nil:
-	// every key may do everything.
+	// Allow gets the key of each call and returns 0, or the status that refuses the call. If nil,
+	// every key is allowed.
 	Allow func(key string) int
+
+	// Refuse gets the path of each call and returns 0, or the status that refuses the call. If nil,
+	// no call is refused.
+	Refuse func(path string) int
+
+	// Lose gets the path of each completed call and reports whether its answer is lost. If nil, no
+	// answer is lost.
+	Lose func(path string) bool
 
 	mu       sync.Mutex
 	last     int
@@ -49,7 +57,7 @@ type answer struct {
 	id   string
 }
 
-// Event is something that happened, as a webhook posts it.
+// Event is a change as a webhook posts it.
 type Event struct {
 	ID   string
 	Type string
@@ -57,7 +65,7 @@ type Event struct {
 	at   int64
 }
 
-// Sign is the header of a webhook with this body.
+// Sign returns the signature header of a webhook with this body.
 func (s *Server) Sign(body []byte) string {
 	return webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: body, Secret: s.Secret}).Header
 }
@@ -69,7 +77,7 @@ func (s *Server) now() int64 {
 	return time.Now().Unix()
 }
 
-// add stores a new object. The lock is held.
+// add stores a new object. The caller holds the lock.
 func (s *Server) add(prefix string, o Object) Object {
 	s.last++
 	id := fmt.Sprintf("%s_test_%06d", prefix, s.last)
@@ -82,20 +90,21 @@ func (s *Server) add(prefix string, o Object) Object {
 	return o
 }
 
-// happen records an event about an object as it is now. The lock is held; what it returns
-// is sent after.
+// happen records an event about an object in its current state. The caller holds the lock and sends
+// the event after releasing it.
 func (s *Server) happen(kind string, o Object) Event {
 	s.last++
 	e := Event{ID: fmt.Sprintf("evt_%06d", s.last), Type: kind, at: s.now()}
-	e.Body, _ = json.Marshal(Object{ // maps of plain values always have a JSON
-		"id": e.ID, "object": "event", "api_version": stripe.APIVersion, "created": e.at, "livemode": false, "type": kind,
+	e.Body, _ = json.Marshal(Object{ // cannot fail: maps of plain values
+		"id": e.ID, "object": "event", "api_version": stripe.APIVersion, "created": e.at, "livemode": false,
+		"type": kind,
 		"data": Object{"object": o}, "pending_webhooks": 1,
 	})
 	s.events = append(s.events, e)
 	return e
 }
 
-// do runs a change and then sends what happened.
+// do runs a change and then sends its events.
 func (s *Server) do(change func() []Event) {
 	s.mu.Lock()
 	events := change()
@@ -107,14 +116,14 @@ func (s *Server) do(change func() []Event) {
 	}
 }
 
-// Events returns all that happened, oldest first.
+// Events returns all events, oldest first.
 func (s *Server) Events() []Event {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Event(nil), s.events...)
 }
 
-// Objects returns copies of the objects whose id begins with a prefix, newest first.
+// Objects returns copies of the objects with an id prefix, newest first.
 func (s *Server) Objects(prefix string) []Object {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +140,7 @@ func (s *Server) Objects(prefix string) []Object {
 	return list
 }
 
-// ServeHTTP answers Stripe's API.
+// ServeHTTP implements Stripe's API.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil {
 		fail(w, http.StatusBadRequest, "parameter_invalid")
@@ -150,6 +159,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+	if s.Refuse != nil {
+		if status := s.Refuse(r.URL.Path); status != 0 {
+			fail(w, status, "")
+			return
+		}
+	}
 	path := strings.Split(strings.Trim(strings.TrimPrefix(r.URL.Path, "/v1"), "/"), "/")
 	var o any
 	var status int
@@ -162,24 +177,34 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		o, status, code = s.get(path, r.Form)
 		return nil
 	})
+	if status == 0 && s.Lose != nil && s.Lose(r.URL.Path) {
+		status = http.StatusInternalServerError
+	}
 	if status != 0 {
 		fail(w, status, code)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Request-Id", requestID)
 	_ = json.NewEncoder(w).Encode(o) // the client has gone
 }
 
+// requestID is the name that every answer gives its call.
+const requestID = "req_fake"
+
 func fail(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Request-Id", "req_fake")
+	w.Header().Set("Request-Id", requestID)
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(Object{"error": Object{"type": "invalid_request_error", "code": code, "message": "the fake refuses this"}})
+	_ = json.NewEncoder(w).Encode(
+		Object{"error": Object{"type": "invalid_request_error", "code": code, "message": "the fake refuses this"}},
+	)
 }
 
-// post answers a call that changes something, once for each idempotency key.
+// post handles a call that changes something, once per idempotency key.
 func (s *Server) post(path []string, r *http.Request) (o any, events []Event, status int, code string) {
-	key, form := r.Header.Get("Idempotency-Key"), r.URL.Path+" "+r.PostForm.Encode()
+	key := r.Header.Get("Idempotency-Key")
+	form := r.URL.Path + " " + r.PostForm.Encode()
 	if first, ok := s.answered[key]; ok && key != "" {
 		if first.form != form {
 			return nil, nil, http.StatusBadRequest, "idempotency_error"
@@ -200,7 +225,14 @@ func (s *Server) post(path []string, r *http.Request) (o any, events []Event, st
 	case len(path) == 1 && path[0] == "refunds":
 		made, events, status, code = s.newRefund(r.PostForm)
 	case len(path) == 1 && path[0] == "webhook_endpoints":
-		made = s.add("we", Object{"object": "webhook_endpoint", "url": r.PostForm.Get("url"), "status": "enabled", "secret": s.Secret, "api_version": r.PostForm.Get("api_version"), "enabled_events": values(r.PostForm, "enabled_events")})
+		made = s.add(
+			"we",
+			Object{
+				"object": "webhook_endpoint", "url": r.PostForm.Get("url"), "status": "enabled",
+				"secret": s.Secret, "api_version": r.PostForm.Get("api_version"),
+				"enabled_events": values(r.PostForm, "enabled_events"),
+			},
+		)
 	default:
 		return nil, nil, http.StatusNotFound, "resource_missing"
 	}
@@ -212,6 +244,7 @@ func (s *Server) post(path []string, r *http.Request) (o any, events []Event, st
 			s.answered = map[string]answer{}
 		}
 		s.answered[key] = answer{form, made.Text("id")}
+		made["idempotency_key"] = key
 	}
 	return made, events, 0, ""
 }
@@ -219,11 +252,11 @@ func (s *Server) post(path []string, r *http.Request) (o any, events []Event, st
 func (s *Server) get(path []string, form url.Values) (o any, status int, code string) {
 	switch {
 	case len(path) == 1 && path[0] == "events":
-		return s.listEvents(form), 0, ""
+		return s.listEvents(form)
 	case len(path) == 1 && path[0] == "refunds":
-		return s.list("re", func(o Object) bool { return o["payment_intent"] == form.Get("payment_intent") }), 0, ""
+		return s.list(form, "re", func(o Object) bool { return o["payment_intent"] == form.Get("payment_intent") })
 	case len(path) == 1 && path[0] == "webhook_endpoints":
-		return s.list("we", func(Object) bool { return true }), 0, ""
+		return s.list(form, "we", func(Object) bool { return true })
 	}
 	found := s.objects[path[len(path)-1]]
 	if found == nil {
@@ -240,32 +273,12 @@ func (s *Server) get(path []string, form url.Values) (o any, status int, code st
 	return found, 0, ""
 }
 
-func (s *Server) list(prefix string, want func(Object) bool) Object {
-	data := []Object{}
-	for _, id := range s.order {
-		if strings.HasPrefix(id, prefix+"_") && want(s.objects[id]) {
-			data = append(data, s.objects[id])
-		}
-	}
-	return Object{"object": "list", "data": data, "has_more": false}
-}
-
-func (s *Server) listEvents(form url.Values) Object {
-	since, _ := strconv.ParseInt(form.Get("created[gte]"), 10, 64)
-	data := []json.RawMessage{}
-	for i := len(s.events) - 1; i >= 0; i-- {
-		if s.events[i].at >= since {
-			data = append(data, s.events[i].Body)
-		}
-	}
-	return Object{"object": "list", "data": data, "has_more": false}
-}
-
 func (s *Server) newSession(form url.Values) (Object, int, string) {
 	amount, err := strconv.ParseInt(form.Get("line_items[0][price_data][unit_amount]"), 10, 64)
+	quantity, err1 := strconv.ParseInt(form.Get("line_items[0][quantity]"), 10, 64)
 	ends, err2 := strconv.ParseInt(form.Get("expires_at"), 10, 64)
 	switch {
-	case err != nil || form.Get("mode") != "payment" || form.Get("success_url") == "":
+	case err != nil || err1 != nil || form.Get("mode") != "payment" || form.Get("success_url") == "":
 		return nil, http.StatusBadRequest, "parameter_missing"
 	case amount < 50:
 		return nil, http.StatusBadRequest, "amount_too_small"
@@ -273,11 +286,15 @@ func (s *Server) newSession(form url.Values) (Object, int, string) {
 		return nil, http.StatusBadRequest, "parameter_invalid_integer"
 	}
 	o := s.add("cs", Object{
-		"object": "checkout.session", "status": "open", "payment_status": "unpaid", "amount_total": amount,
-		"currency": form.Get("line_items[0][price_data][currency]"), "client_reference_id": form.Get("client_reference_id"),
-		"metadata": map[string]string{"checkout": form.Get("metadata[checkout]")}, "success_url": form.Get("success_url"),
-		"cancel_url": form.Get("cancel_url"), "expires_at": ends, "payment_intent": nil,
-		"item": form.Get("line_items[0][price_data][product_data][name]"), "intent_metadata": form.Get("payment_intent_data[metadata][checkout]"),
+		"object": "checkout.session", "status": "open", "payment_status": "unpaid", "amount_total": amount * quantity,
+		"currency":            form.Get("line_items[0][price_data][currency]"),
+		"client_reference_id": form.Get("client_reference_id"),
+		"metadata":            map[string]string{"checkout": form.Get("metadata[checkout]")},
+		"success_url":         form.Get("success_url"),
+		"cancel_url":          form.Get("cancel_url"), "expires_at": ends, "payment_intent": nil,
+		"item":            form.Get("line_items[0][price_data][product_data][name]"),
+		"intent_metadata": form.Get("payment_intent_data[metadata][checkout]"),
+		"adaptive":        form.Get("adaptive_pricing[enabled]"),
 	})
 	o["url"] = s.URL + "/pay/" + o.Text("id")
 	return o, 0, ""
@@ -301,12 +318,13 @@ func (s *Server) refund(intent Object, amount int64, status, request string) Obj
 		intent["refunded"] = intent["refunded"].(int64) + amount
 	}
 	return s.add("re", Object{
-		"object": "refund", "payment_intent": intent.Text("id"), "amount": amount, "currency": intent["currency"], "status": status,
+		"object": "refund", "payment_intent": intent.Text("id"), "amount": amount,
+		"currency": intent["currency"], "status": status,
 		"metadata": map[string]string{"request": request},
 	})
 }
 
-// values are those of a list in a form.
+// values returns the items of a list in a form.
 func values(form url.Values, name string) []string {
 	var list []string
 	for i := 0; form.Has(fmt.Sprintf("%s[%d]", name, i)); i++ {

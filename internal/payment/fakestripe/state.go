@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// state is all that the fake knows, as it is saved.
+// state is the saved state of the fake.
 type state struct {
 	Last     int               `json:"last"`
 	Order    []string          `json:"order"`
@@ -27,7 +27,7 @@ type saved struct {
 	ID   string `json:"id"`
 }
 
-// Save returns all that the fake knows, for Load.
+// Save returns the state of the fake, for Load.
 func (s *Server) Save() ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,17 +45,21 @@ func (s *Server) Save() ([]byte, error) {
 	return text, nil
 }
 
-// Load makes a fake that was not used yet know what another one saved.
+// Load restores a saved state into an unused fake.
 func (s *Server) Load(text []byte) error {
 	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber() // amounts are whole numbers
+	d.UseNumber() // keeps amounts as whole numbers
 	var all state
 	if err := d.Decode(&all); err != nil {
 		return fmt.Errorf("load the fake Stripe: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.last, s.order, s.objects, s.events, s.answered = all.Last, all.Order, all.Objects, nil, map[string]answer{}
+	s.last = all.Last
+	s.order = all.Order
+	s.objects = all.Objects
+	s.events = nil
+	s.answered = map[string]answer{}
 	for _, o := range s.objects {
 		for name, v := range o {
 			if n, ok := v.(json.Number); ok {

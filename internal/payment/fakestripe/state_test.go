@@ -12,7 +12,7 @@ import (
 	"claviger/internal/payment/fakestripe"
 )
 
-// call sends a request within the program and returns the answer.
+// call sends a request in the same process and returns the answer.
 func call(t *testing.T, s *fakestripe.Server, method, path string, form url.Values) string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, "http://stripe.invalid"+path, strings.NewReader(form.Encode()))
@@ -33,12 +33,13 @@ func call(t *testing.T, s *fakestripe.Server, method, path string, form url.Valu
 	return string(text)
 }
 
-// TestSaved: a fake that loads what another saved goes on with it.
+// TestSaved: a fake continues from another one's saved state.
 func TestSaved(t *testing.T) {
 	first := &fakestripe.Server{Now: func() int64 { return 1000 }}
 	form := url.Values{
 		"mode": {"payment"}, "success_url": {"https://shop.example/"}, "expires_at": {"3700"},
 		"line_items[0][price_data][unit_amount]": {"5900"}, "line_items[0][price_data][currency]": {"usd"},
+		"line_items[0][quantity]": {"1"},
 	}
 	made := call(t, first, http.MethodPost, "/v1/checkout/sessions", form)
 	session := first.Objects("cs")[0].Text("id")
@@ -59,7 +60,7 @@ func TestSaved(t *testing.T) {
 	if again := call(t, second, http.MethodPost, "/v1/checkout/sessions", form); !strings.Contains(again, session) || !strings.Contains(made, session) {
 		t.Errorf("a repeated call made another session: %s", again)
 	}
-	second.RefundAll(session) // amounts are numbers that it can count with
+	second.RefundAll(session) // amounts are still numbers
 	second.RefundAll(session)
 	if refunds := second.Objects("re"); len(refunds) != 1 || refunds[0]["amount"] != int64(5900) {
 		t.Errorf("refunds: %+v", refunds)

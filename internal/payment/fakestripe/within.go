@@ -6,10 +6,9 @@ import (
 	"net/http"
 )
 
-// RoundTrip answers a call within the program, for clients that reach the fake without a
-// network.
+// RoundTrip answers a call in the same process, for clients that use no network.
 func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
-	own := r.Clone(r.Context()) // reading its form would change what the caller has
+	own := r.Clone(r.Context()) // parsing its form would change the caller's request
 	if own.Body == nil {
 		own.Body = http.NoBody
 	}
@@ -24,18 +23,18 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// recorder keeps an answer.
+// recorder stores an answer.
 type recorder struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-// Header is the header that is sent.
+// Header returns the header to send.
 func (w *recorder) Header() http.Header { return w.header }
 
-// WriteHeader keeps the status.
+// WriteHeader stores the status.
 func (w *recorder) WriteHeader(status int) { w.status = status }
 
-// Write keeps a part of the body.
+// Write stores a part of the body.
 func (w *recorder) Write(b []byte) (int, error) { return w.body.Write(b) }

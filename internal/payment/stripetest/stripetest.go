@@ -12,9 +12,8 @@ import (
 	"testing"
 )
 
-// StartMock runs stripe-mock, which knows Stripe's description of its API, on this machine
-// alone, and returns its URL. Both listeners are named: the ones that it has by itself are
-// open to everybody.
+// StartMock starts stripe-mock, which knows Stripe's API description, on the loopback interface,
+// and returns its URL. It sets both listeners, because the defaults are open to every machine.
 func StartMock(t testing.TB) string {
 	t.Helper()
 	find := exec.CommandContext(t.Context(), "go", "tool", "-n", "-modfile=tools/go.mod", "stripe-mock")
@@ -26,7 +25,14 @@ func StartMock(t testing.TB) string {
 		t.Skipf("stripe-mock cannot be built: %v\n%s", err, said.String())
 	}
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	mock := exec.CommandContext(ctx, strings.TrimSpace(string(path)), "-http-addr", "127.0.0.1:0", "-https-addr", "127.0.0.1:0") //nolint:gosec // It is the tool that was just built.
+	mock := exec.CommandContext(
+		ctx,
+		strings.TrimSpace(string(path)),
+		"-http-addr",
+		"127.0.0.1:0",
+		"-https-addr",
+		"127.0.0.1:0",
+	) //nolint:gosec // It is the tool that was just built.
 	out, err := mock.StdoutPipe()
 	if err == nil {
 		err = mock.Start()
@@ -59,7 +65,7 @@ func StartMock(t testing.TB) string {
 	return at
 }
 
-// root is the folder that has the tools.
+// root returns the folder that contains the tools.
 func root(t testing.TB) string {
 	t.Helper()
 	at, err := os.Getwd()

@@ -7,12 +7,12 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Numbers begins a statement that reads n as the numbers from 1 to $1: many rows for a
-// plan are quick to write by INSERT … SELECT.
+// Numbers begins a statement that reads n as the numbers from 1 to $1, for quickly writing many
+// rows with INSERT … SELECT.
 const Numbers = `WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < $1) `
 
-// Fill runs statements that write n rows, each of which may begin with Numbers, and has
-// PostgreSQL look at the tables. The service has no statistics of SQLite.
+// Fill runs statements that write n rows, and may begin with Numbers. On PostgreSQL it then
+// analyzes the tables; the service has no statistics on SQLite.
 func Fill(t testing.TB, db *sqldb.DB, n int, statements ...string) {
 	t.Helper()
 	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
@@ -31,11 +31,12 @@ func Fill(t testing.TB, db *sqldb.DB, n int, statements ...string) {
 	}
 }
 
-// WantIndex checks that the database reads a statement by an index, and nothing whole but
-// what is named: tables with one row for each partner, and results of its own.
+// WantIndex checks that a statement uses an index. It may scan only the tables in whole (such as
+// those with one row per partner) and its own results.
 func WantIndex(t testing.TB, db *sqldb.DB, index string, whole []string, sql string, args ...any) {
 	t.Helper()
-	scan, verb := sqldb.Value[string], `EXPLAIN `
+	scan := sqldb.Value[string]
+	verb := `EXPLAIN `
 	if !Postgres() {
 		verb = `EXPLAIN QUERY PLAN `
 		scan = func(r *sqldb.Row, step *string) error {
@@ -53,7 +54,8 @@ func WantIndex(t testing.TB, db *sqldb.DB, index string, whole []string, sql str
 	}
 	for _, line := range plan {
 		for _, mark := range []string{"Seq Scan on ", "SCAN "} {
-			if _, after, found := strings.Cut(line, mark); found && !strings.Contains(line, "USING") && !startsWithAny(after, append(whole, "json_each")) { // the arguments of ANY
+			if _, after, found := strings.Cut(line, mark); found && !strings.Contains(line, "USING") &&
+				!startsWithAny(after, append(whole, "json_each")) { // the arguments of ANY
 				t.Errorf("%s reads a table whole: %s in\n%s", sql, strings.TrimSpace(line), text)
 			}
 		}

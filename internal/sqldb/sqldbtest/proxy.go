@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Proxy stands between a program and PostgreSQL and can be made to fail as a network
-// does. Its methods may be called at any time.
+// Proxy connects a program to PostgreSQL and can fail like a network. Its methods may be called at
+// any time.
 type Proxy struct {
 	URL string // of the database, through the proxy
 
@@ -23,12 +23,12 @@ type Proxy struct {
 
 	mu     sync.Mutex
 	down   bool
-	frozen chan struct{} // nothing passes before its end; nil: everything does
+	frozen chan struct{} // nothing passes until it is closed; nil: everything passes
 	deaf   bool
 	conns  map[net.Conn]bool
 }
 
-// NewProxy starts a proxy to the database at that URL; it ends with the test.
+// NewProxy starts a proxy to the database at a URL; it ends with the test.
 func NewProxy(t testing.TB, database string) *Proxy {
 	t.Helper()
 	cfg, err := pgconn.ParseConfig(database)
@@ -51,7 +51,7 @@ func NewProxy(t testing.TB, database string) *Proxy {
 	q := u.Query()
 	q.Del("host")
 	q.Del("port")
-	q.Set("sslmode", "disable") // messages can be dropped only where they can be read
+	q.Set("sslmode", "disable") // dropping messages requires reading them
 	u.Host, u.RawQuery = p.listener.Addr().String(), q.Encode()
 	p.URL = u.String()
 	go p.serve(context.WithoutCancel(t.Context()))
@@ -80,7 +80,7 @@ func (p *Proxy) serve(ctx context.Context) {
 	}
 }
 
-// join remembers both ends of a connection; false means that the proxy is cut.
+// join records both ends of a connection; false means that the proxy is cut.
 func (p *Proxy) join(ends ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,10 +90,11 @@ func (p *Proxy) join(ends ...net.Conn) bool {
 	return !p.down
 }
 
-// passes waits while the proxy is frozen, and reports whether it hears no messages.
+// passes waits while the proxy is frozen, and reports whether it drops messages.
 func (p *Proxy) passes() (deaf bool) {
 	p.mu.Lock()
-	frozen, deaf := p.frozen, p.deaf
+	frozen := p.frozen
+	deaf = p.deaf
 	p.mu.Unlock()
 	if frozen != nil {
 		<-frozen
@@ -101,7 +102,7 @@ func (p *Proxy) passes() (deaf bool) {
 	return deaf
 }
 
-// carry passes on what the program sends.
+// carry forwards the program's data.
 func (p *Proxy) carry(to, from net.Conn) {
 	defer to.Close() //nolint:errcheck // either side may have closed it
 	for load := make([]byte, 32<<10); ; {
@@ -113,7 +114,7 @@ func (p *Proxy) carry(to, from net.Conn) {
 	}
 }
 
-// carryMessages passes on what the database sends, message by message.
+// carryMessages forwards the database's data, message by message.
 func (p *Proxy) carryMessages(to, from net.Conn) {
 	const notification = 'A'
 	for in := bufio.NewReader(from); ; {
@@ -132,8 +133,8 @@ func (p *Proxy) carryMessages(to, from net.Conn) {
 	}
 }
 
-// Freeze keeps connections open and passes nothing on, as a network does that drops
-// packets. Mend delivers what was kept back.
+// Freeze keeps connections open and forwards nothing, like a network that drops packets. Restore
+// delivers the delayed data.
 func (p *Proxy) Freeze() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,8 +143,8 @@ func (p *Proxy) Freeze() {
 	}
 }
 
-// Cut closes every connection, in the middle of whatever it carries, and refuses new
-// ones until Mend, as a database does that was killed.
+// Cut closes every connection, even in the middle of a message, and refuses new ones until Restore,
+// like a killed database.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,8 +156,8 @@ func (p *Proxy) Cut() {
 	p.thaw()
 }
 
-// Mend ends Freeze and Cut.
-func (p *Proxy) Mend() {
+// Restore ends Freeze and Cut.
+func (p *Proxy) Restore() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.down = false

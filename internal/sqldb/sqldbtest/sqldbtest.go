@@ -1,6 +1,6 @@
-// Package sqldbtest gives a test an empty, migrated database of its own: SQLite
-// in a temporary file, or PostgreSQL when CLAVIGER_TEST_POSTGRES holds the URL of
-// a server where databases may be made (script/with-postgres sets it).
+// Package sqldbtest gives a test its own empty, migrated database: SQLite in a temporary file, or
+// PostgreSQL if CLAVIGER_TEST_POSTGRES has the URL of a server that allows new databases
+// (script/with-postgres sets it).
 package sqldbtest
 
 import (
@@ -22,20 +22,20 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Variable names the server to test on; unset or empty, tests run on SQLite.
+// Variable names the server to test on; without it, tests run on SQLite.
 const Variable = "CLAVIGER_TEST_POSTGRES"
 
-// Templates names a folder that test binaries share; script/with-postgres sets it. Unset or
-// empty, each makes its own template of SQLite.
+// Templates names a folder that test binaries share; script/with-postgres sets it. Without it, each
+// binary makes its own SQLite template.
 const Templates = "SQLDBTEST_TEMPLATES"
 
-// Open returns an empty, migrated database that ends with the test.
+// Open returns an empty, migrated database that is closed at the end of the test.
 func Open(t testing.TB) *sqldb.DB {
 	t.Helper()
 	return OpenWith(t, URL(t), sqldb.Options{})
 }
 
-// OpenWith opens a database that URL gave; several may share one, as nodes do.
+// OpenWith opens a database from URL; several may share one, as nodes do.
 func OpenWith(t testing.TB, at string, o sqldb.Options) *sqldb.DB {
 	t.Helper()
 	db, err := sqldb.Open(t.Context(), at, o)
@@ -53,7 +53,7 @@ func OpenWith(t testing.TB, at string, o sqldb.Options) *sqldb.DB {
 // Postgres reports whether tests run on PostgreSQL.
 func Postgres() bool { return os.Getenv(Variable) != "" }
 
-// URL makes an empty, migrated database and returns where it is.
+// URL creates an empty, migrated database and returns its URL.
 func URL(t testing.TB) string {
 	t.Helper()
 	made, err := template()
@@ -70,7 +70,7 @@ func URL(t testing.TB) string {
 	return file
 }
 
-// Empty returns where a database without any table is.
+// Empty returns the URL of a database without any table.
 func Empty(t testing.TB) string {
 	t.Helper()
 	if Postgres() {
@@ -79,13 +79,15 @@ func Empty(t testing.TB) string {
 	return filepath.Join(t.TempDir(), "empty.db")
 }
 
-// Texts returns what is in every column of text of every table, by the names of
-// both, such as users.email.
+// Texts returns the values of every text column of every table, by table and column, such as
+// users.email.
 func Texts(t testing.TB, db *sqldb.DB) map[string][]string {
 	t.Helper()
-	list := `SELECT m.name || ' ' || c.name FROM sqlite_schema AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table' AND c.type = 'TEXT'`
+	list := `SELECT m.name || ' ' || c.name FROM sqlite_schema AS m, pragma_table_info(m.name) AS c
+		WHERE m.type = 'table' AND c.type = 'TEXT'`
 	if Postgres() {
-		list = `SELECT table_name || ' ' || column_name FROM information_schema.columns WHERE table_schema = 'public' AND data_type = 'text'`
+		list = `SELECT table_name || ' ' || column_name FROM information_schema.columns WHERE table_schema = 'public'
+			AND data_type = 'text'`
 	}
 	columns, err := sqldb.All(t.Context(), db, sqldb.Value[string], list)
 	if err != nil {
@@ -94,7 +96,12 @@ func Texts(t testing.TB, db *sqldb.DB) map[string][]string {
 	texts := make(map[string][]string, len(columns))
 	for _, c := range columns {
 		table, column, _ := strings.Cut(c, " ")
-		texts[table+"."+column], err = sqldb.All(t.Context(), db, sqldb.Value[string], fmt.Sprintf(`SELECT "%s" FROM "%s"`, column, table))
+		texts[table+"."+column], err = sqldb.All(
+			t.Context(),
+			db,
+			sqldb.Value[string],
+			fmt.Sprintf(`SELECT "%s" FROM "%s"`, column, table),
+		)
 		if err != nil {
 			t.Fatalf("read %s: %v", c, err)
 		}
@@ -102,8 +109,8 @@ func Texts(t testing.TB, db *sqldb.DB) map[string][]string {
 	return texts
 }
 
-// template is a migrated database that is copied: the bytes of an SQLite file, or the name
-// of a PostgreSQL database, made once per server.
+// template is a migrated database to copy: the bytes of an SQLite file, or the name of a PostgreSQL
+// database, made once per server.
 var template = sync.OnceValues(func() (string, error) {
 	ctx := context.Background()
 	if Postgres() {
@@ -112,18 +119,19 @@ var template = sync.OnceValues(func() (string, error) {
 	return sqliteTemplate(ctx)
 })
 
-// sqliteTemplate makes the template, or reads it where another test binary has.
+// sqliteTemplate makes the template, or reads that of another test binary.
 func sqliteTemplate(ctx context.Context) (string, error) {
 	dir, err := os.MkdirTemp(os.Getenv(Templates), "claviger")
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // the system clears its temporary folder too
+	defer os.RemoveAll(dir) //nolint:errcheck // the system also cleans its temporary folder
 	name, err := templateName("sqlite")
 	if err != nil {
 		return "", err
 	}
-	file, shared := filepath.Join(dir, "template.db"), filepath.Join(filepath.Dir(dir), name+".db")
+	file := filepath.Join(dir, "template.db")
+	shared := filepath.Join(filepath.Dir(dir), name+".db")
 	if os.Getenv(Templates) != "" {
 		made, err := os.ReadFile(shared) //nolint:gosec // the folder is the tests' own
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -135,12 +143,12 @@ func sqliteTemplate(ctx context.Context) (string, error) {
 	}
 	made, err := os.ReadFile(file) //nolint:gosec // the path is ours
 	if err == nil && os.Getenv(Templates) != "" {
-		err = os.Rename(file, shared) // whole, or not there
+		err = os.Rename(file, shared) // atomically
 	}
 	return string(made), err
 }
 
-// templateName tells the migrations that a template has.
+// templateName returns a name derived from the migrations of the template.
 func templateName(folder string) (string, error) {
 	sum := sha256.New()
 	err := fs.WalkDir(sqldb.Migrations(), "migrations/"+folder, func(path string, d fs.DirEntry, err error) error {
@@ -154,8 +162,8 @@ func templateName(folder string) (string, error) {
 	return fmt.Sprintf("claviger_template_%.8x", sum.Sum(nil)), err
 }
 
-// postgresTemplate makes the template of the server, unless another test binary has: the
-// migrations take longer than many tests. It gets its name when it has them all.
+// postgresTemplate makes the template of the server, unless another test binary has made it:
+// migrations take longer than many tests. It is renamed when complete.
 func postgresTemplate(ctx context.Context) (name string, err error) {
 	if name, err = templateName("postgres"); err != nil {
 		return "", err
@@ -165,12 +173,13 @@ func postgresTemplate(ctx context.Context) (name string, err error) {
 		return "", fmt.Errorf("connect to %s: %w", Variable, err)
 	}
 	defer func() { err = errors.Join(err, conn.Close(ctx)) }()
-	// The connection's end ends the lock.
+	// The lock ends with the connection.
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock(hashtextextended($1, 0))", name); err != nil {
 		return "", err
 	}
 	var made bool
-	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)", name).Scan(&made); err != nil || made {
+	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)", name).Scan(&made); err != nil ||
+		made {
 		return name, err
 	}
 	half := name + "_half"
@@ -213,7 +222,7 @@ func clone(t testing.TB, from string) string {
 	return at(name)
 }
 
-// at is the server's URL with another database.
+// at returns the server's URL with another database.
 func at(name string) string {
 	u, err := url.Parse(os.Getenv(Variable))
 	if err != nil {
@@ -223,9 +232,8 @@ func at(name string) string {
 	return u.String()
 }
 
-// admin runs one statement on the server, all by one connection of the test binary.
-// Copies of one template wait for one another, because PostgreSQL copies only a
-// database that nobody else uses.
+// admin runs one statement on the server, over the one admin connection of the test binary. Copies
+// of one template wait for each other, because PostgreSQL copies only an unused database.
 func admin(ctx context.Context, sql string) error {
 	adminLock.Lock()
 	defer adminLock.Unlock()

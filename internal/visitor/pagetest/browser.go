@@ -17,12 +17,12 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Browser is a person's browser, with cookies and an address of its own.
+// Browser is a person's browser, with its own cookies and address.
 type Browser struct {
 	*Service
 	Client  *http.Client
 	Jar     *cookiejar.Jar
-	Address string // of its client, as the proxy tells it
+	Address string // of its client, as sent by the proxy
 }
 
 // Get opens a page.
@@ -31,13 +31,13 @@ func (b *Browser) Get(path string) *Page {
 	return b.Do(http.MethodGet, path, nil, "same-origin")
 }
 
-// Post sends a form that stands on a page of ours: names and values in turn.
+// Post sends a form of one of our pages: alternating names and values.
 func (b *Browser) Post(path string, pairs ...string) *Page {
 	b.Helper()
 	return b.Do(http.MethodPost, path, Fields(pairs), "same-origin")
 }
 
-// Fields returns a form of names and values in turn.
+// Fields returns a form of alternating names and values.
 func Fields(pairs []string) url.Values {
 	values := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -46,14 +46,13 @@ func Fields(pairs []string) url.Values {
 	return values
 }
 
-// Do sends one request, as from a page of that site, and holds the answer to what
-// every answer must be.
+// Do sends one request, as from a page of that site, and checks the rules of every answer.
 func (b *Browser) Do(method, path string, form url.Values, site string) *Page {
 	b.Helper()
 	return b.Read(b.Send(b.Context(), method, path, form, site))
 }
 
-// Read reads an answer whole and makes a page of it.
+// Read reads a whole answer and returns its page.
 func (b *Browser) Read(answer *http.Response) *Page {
 	b.Helper()
 	defer func() { _ = answer.Body.Close() }()
@@ -64,7 +63,7 @@ func (b *Browser) Read(answer *http.Response) *Page {
 	return b.ReadPage(answer, string(text))
 }
 
-// ReadPage makes a page of an answer that was read whole.
+// ReadPage returns the page of an answer with this text.
 func (b *Browser) ReadPage(answer *http.Response, text string) *Page {
 	b.Helper()
 	s := &Page{TB: b.TB, Status: answer.StatusCode, Header: answer.Header, Body: text}
@@ -72,7 +71,7 @@ func (b *Browser) ReadPage(answer *http.Response, text string) *Page {
 	return s
 }
 
-// Send sends one request and returns the answer to be read.
+// Send sends one request and returns the unread answer.
 func (b *Browser) Send(ctx context.Context, method, path string, form url.Values, site string) *http.Response {
 	b.Helper()
 	var body io.Reader
@@ -127,7 +126,7 @@ func (b *Browser) Upload(path, field string, file []byte) *Page {
 	return b.Read(answer)
 }
 
-// Follow goes on until the browser comes to rest.
+// Follow follows redirects until the browser comes to rest.
 func (b *Browser) Follow(s *Page) *Page {
 	b.Helper()
 	for range 10 {
@@ -141,8 +140,8 @@ func (b *Browser) Follow(s *Page) *Page {
 	return nil
 }
 
-// Press presses the button with that text, with what is in its form and the names
-// and values given. Fields that the form does not have cannot be filled in.
+// Press presses the button with that text. It sends the form with the given names and values filled
+// in. Fields that the form does not have cannot be filled in.
 func (b *Browser) Press(s *Page, label string, pairs ...string) *Page {
 	b.Helper()
 	for _, button := range s.All(atom.Button) {
@@ -165,7 +164,7 @@ func (b *Browser) Press(s *Page, label string, pairs ...string) *Page {
 	return nil
 }
 
-// filled is what a form sends.
+// filled returns the values that a form sends.
 func (b *Browser) filled(form, button *html.Node, pairs []string) url.Values {
 	b.Helper()
 	values := url.Values{}
@@ -198,16 +197,17 @@ func (b *Browser) filled(form, button *html.Node, pairs []string) url.Values {
 	return values
 }
 
-// selected is the value of the option that a select shows: the one that is marked, or
-// the first.
+// selected returns the value of a select: the marked option, or the first.
 func selected(list *html.Node) string {
-	value, first := "", true
+	value := ""
+	first := true
 	for n := range list.Descendants() {
 		if n.DataAtom != atom.Option {
 			continue
 		}
 		if _, marked := find(n, "selected"); marked || first {
-			value, first = Attr(n, "value"), false
+			value = Attr(n, "value")
+			first = false
 		}
 	}
 	return value
@@ -222,17 +222,17 @@ func find(n *html.Node, name string) (string, bool) {
 	return "", false
 }
 
-// SignIn signs in by password.
+// SignIn signs in with a password.
 func (b *Browser) SignIn(email, password string) *Browser {
 	b.Helper()
-	s := b.Press(b.Get("/sign-in"), "Sign in", "email", email, "password", password)
+	s := b.Press(b.Get("/sign-in?again=1"), "Sign in", "email", email, "password", password)
 	if to := s.Header.Get("Location"); s.Status != http.StatusSeeOther || strings.HasPrefix(to, "/sign-in") {
 		b.Fatalf("signing in as %s: %d to %q", email, s.Status, to)
 	}
 	return b
 }
 
-// WantSignedIn checks who the browser is signed in as: nobody when email is "".
+// WantSignedIn checks the signed-in account of the browser: none if email is "".
 func (b *Browser) WantSignedIn(email string) {
 	b.Helper()
 	s := b.Get("/account")
@@ -245,14 +245,17 @@ func (b *Browser) WantSignedIn(email string) {
 	}
 }
 
-// Cookie is the session cookie that the browser has.
+// Cookie returns the session cookie of the browser.
 func (b *Browser) Cookie() *http.Cookie {
 	b.Helper()
 	u, err := url.Parse(b.URL)
 	if err != nil {
 		b.Fatal(err)
 	}
-	list := slices.DeleteFunc(b.Jar.Cookies(u), func(c *http.Cookie) bool { return strings.HasSuffix(c.Name, "-known") })
+	list := slices.DeleteFunc(
+		b.Jar.Cookies(u),
+		func(c *http.Cookie) bool { return strings.HasSuffix(c.Name, "-known") },
+	)
 	if len(list) != 1 {
 		b.Fatalf("the browser has %d cookies", len(list))
 	}
@@ -273,8 +276,7 @@ func (b *Browser) SetCookie(c *http.Cookie) {
 	b.Client.Jar = b.Jar
 }
 
-// NewBrowser makes a browser with cookies and an address of its own. It follows no
-// redirects by itself.
+// NewBrowser returns a browser with its own cookies and address. It follows no redirects.
 func (h *Service) NewBrowser() *Browser {
 	h.Helper()
 	jar, err := cookiejar.New(nil)
@@ -285,6 +287,7 @@ func (h *Service) NewBrowser() *Browser {
 	h.Cleanup(transport.CloseIdleConnections)
 	n := h.clients.Add(1)
 	return &Browser{Service: h, Jar: jar, Address: fmt.Sprintf("192.0.2.%d", n), Client: &http.Client{
-		Jar: jar, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Jar: jar, Transport: transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// Page is a page, or a redirect, as a browser got it.
+// Page is a page, or a redirect, as received by a browser.
 type Page struct {
 	testing.TB
 	Status int
@@ -20,10 +20,11 @@ type Page struct {
 	doc    *html.Node
 }
 
-// inspect checks what goes for every answer, and what goes for every page.
+// inspect checks the rules of every answer and of every page.
 func (s *Page) inspect(what string) {
 	s.Helper()
-	if got := s.Header.Get("Cache-Control"); got != "no-store" && got != "no-store, no-transform" { // a file, which proxies must not change
+	if got := s.Header.Get("Cache-Control"); got != "no-store" &&
+		got != "no-store, no-transform" { // a file, which proxies must not change
 		s.Errorf("%s: Cache-Control is %q", what, got)
 	}
 	for name, want := range map[string]string{
@@ -34,7 +35,9 @@ func (s *Page) inspect(what string) {
 		}
 	}
 	policy := s.Header.Get("Content-Security-Policy")
-	for _, want := range []string{"default-src 'none'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'"} {
+	for _, want := range []string{
+		"default-src 'none'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'",
+	} {
 		if !strings.Contains(policy, want) {
 			s.Errorf("%s: Content-Security-Policy %q lacks %s", what, policy, want)
 		}
@@ -82,7 +85,10 @@ func (s *Page) inspectElements(what string) {
 		if kind == "hidden" || kind == "radio" {
 			continue
 		}
-		labelled := slices.ContainsFunc(s.All(atom.Label), func(l *html.Node) bool { return Attr(l, "for") == Attr(input, "id") })
+		labelled := slices.ContainsFunc(
+			s.All(atom.Label),
+			func(l *html.Node) bool { return Attr(l, "for") == Attr(input, "id") },
+		)
 		if !labelled {
 			s.Errorf("%s: the input %s has no label", what, Attr(input, "name"))
 		}
@@ -114,7 +120,7 @@ func Attr(n *html.Node, name string) string {
 	return ""
 }
 
-// Words is the text of an element, white space made single.
+// Words returns the text of an element with single spaces.
 func Words(n *html.Node) string {
 	var b strings.Builder
 	for d := range n.Descendants() {
@@ -125,7 +131,7 @@ func Words(n *html.Node) string {
 	return strings.Join(strings.Fields(b.String()), " ")
 }
 
-// Title is the heading of the page.
+// Title returns the heading of the page.
 func (s *Page) Title() string {
 	s.Helper()
 	list := s.All(atom.H1)
@@ -135,7 +141,7 @@ func (s *Page) Title() string {
 	return Words(list[0])
 }
 
-// Text is what the page says between header and footer.
+// Text returns the text of the page between header and footer.
 func (s *Page) Text() string {
 	s.Helper()
 	list := s.All(atom.Main)
@@ -145,7 +151,7 @@ func (s *Page) Text() string {
 	return Words(list[0])
 }
 
-// Input is the field of that name on the page, nil when there is none.
+// Input returns the field of that name on the page, or nil.
 func (s *Page) Input(name string) *html.Node {
 	s.Helper()
 	for _, n := range s.All(atom.Input) {
@@ -165,7 +171,7 @@ func (s *Page) Want(status int, title string) *Page {
 	return s
 }
 
-// WantRedirect checks that the answer sends the browser on to an address of ours.
+// WantRedirect checks that the answer redirects the browser to a URL of ours.
 func (s *Page) WantRedirect(to string) {
 	s.Helper()
 	if got := s.Header.Get("Location"); s.Status != http.StatusSeeOther || got != to {
@@ -177,7 +183,7 @@ func (s *Page) WantRedirect(to string) {
 	}
 }
 
-// Links are the texts of the links to addresses that have a text in them.
+// Links returns the texts of the links with part in their URL.
 func (s *Page) Links(part string) map[string]string {
 	s.Helper()
 	found := map[string]string{}
@@ -189,8 +195,8 @@ func (s *Page) Links(part string) map[string]string {
 	return found
 }
 
-// WantCallback checks that the answer sends the browser to the application, and
-// returns what it brings along.
+// WantCallback checks that the answer redirects the browser to the application, and returns the
+// query.
 func (s *Page) WantCallback(at string) url.Values {
 	s.Helper()
 	to, err := url.Parse(s.Header.Get("Location"))

@@ -1,6 +1,5 @@
-// Package pagetest serves the pages of the shop and of signing in for tests: on a
-// database of its own, over real HTTP, with browsers that keep cookies and check what
-// every page must have.
+// Package pagetest serves the pages of the shop and of signing in for tests: on its own database,
+// over real HTTP, with browsers that keep cookies and check the rules of every page.
 package pagetest
 
 import (
@@ -39,12 +38,12 @@ var Tester = apptest.Tester
 // The usual buyer.
 const (
 	Ann      = "ann@example.com"
-	Eve      = "eve@example.com" // somebody else
+	Eve      = "eve@example.com" // another person
 	Password = "correct horse battery"
 )
 
-// Service is the pages with one partner that sells the tiers 1 to 3. At the end of
-// each test its log is searched for secrets.
+// Service serves the pages with one partner that sells the tiers 1 to 3. At the end of each test
+// its log is searched for secrets.
 type Service struct {
 	testing.TB
 	DB          *sqldb.DB
@@ -62,14 +61,13 @@ type Service struct {
 	RedirectURL string // the partner's saved redirect URL
 }
 
-// Now is a clock that only Advance moves.
+// Now returns the time of a clock that only Advance moves.
 func (h *Service) Now() time.Time { return h.clock.Now() }
 
 // Advance moves the clock.
 func (h *Service) Advance(d time.Duration) { h.clock.Advance(d) }
 
-// In reports failures in the test t from now on, and not in the one that made the
-// service.
+// In reports failures in the test t from now on, and not in the one that created the service.
 func (h *Service) In(t *testing.T) *Service {
 	before := h.TB
 	h.TB = t
@@ -77,7 +75,7 @@ func (h *Service) In(t *testing.T) *Service {
 	return h
 }
 
-// New serves the pages by http.
+// New serves the pages over HTTP.
 func New(t testing.TB) *Service {
 	t.Helper()
 	h := newService(t, false)
@@ -106,49 +104,66 @@ func New(t testing.TB) *Service {
 	return h
 }
 
-// NewSecure serves the pages by https.
+// NewSecure serves the pages over HTTPS.
 func NewSecure(t testing.TB) *Service {
 	t.Helper()
 	h := newService(t, true)
 	var handler http.Handler
-	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
+	s := httptest.NewTLSServer(
+		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }),
+	)
 	t.Cleanup(s.Close)
 	h.URL, h.tls = s.URL, s.Client().Transport.(*http.Transport).TLSClientConfig
 	handler = h.handler()
 	return h
 }
 
-// At makes browsers for an application that runs at a URL, such as that of apptest. The
-// fields of the pages are not set.
+// At returns browsers for an application that runs at a URL, such as that of apptest. The fields of
+// the pages are not set.
 func At(t testing.TB, url string, db *sqldb.DB) *Service {
 	return &Service{TB: t, URL: url, DB: db, clock: &apptest.Clock{}}
 }
 
-// newService makes the domain services and the data that every test starts from.
+// newService creates the domain services and the initial data of every test.
 func newService(t testing.TB, secure bool) *Service {
 	t.Helper()
 	start := time.Now().UTC().Truncate(time.Second)
 	clock := apptest.StoppedClock(start)
 	a := apptest.New(t, clock.Set, func(cfg *app.Config) {
-		cfg.CodeLife, cfg.AccessLife, cfg.RefreshLife = 10*time.Minute, time.Hour, 30*24*time.Hour
+		cfg.CodeLife = 10 * time.Minute
+		cfg.AccessLife = time.Hour
+		cfg.RefreshLife = 30 * 24 * time.Hour
 	})
 	h := &Service{TB: t, DB: a.DB, clock: clock, RedirectURL: "https://tide.example/in"}
 	a.OAuth.Keys.Grace = 2 * time.Hour
 	sessions := ui.NewSessions(&account.Sessions{DB: h.DB, Now: h.Now}, secure)
-	a.Mail.Off = nil // there is no mail server, and tests read what waits for one
+	a.Mail.Off = nil // there is no mail server, and tests read the queue
 	h.SignIn = &signin.Handler{
-		Site: &visitor.Site{Sessions: sessions, Accounts: a.Accounts, Partners: a.Partners}, Accounts: a.Accounts, Partners: a.Partners, Licenses: a.Licenses,
+		Site: &visitor.Site{
+			Sessions: sessions,
+			Accounts: a.Accounts,
+			Partners: a.Partners,
+		}, Accounts: a.Accounts, Partners: a.Partners, Licenses: a.Licenses,
 		OAuth: a.OAuth, Sealer: a.OAuth.Sealer, Now: h.Now, Throttle: ui.NewThrottle(h.Now),
 	}
 	h.Shop = &shop.Shop{
-		Site: &visitor.Site{Sessions: sessions, Accounts: a.Accounts, Partners: a.Partners}, Partners: a.Partners, Licenses: a.Licenses,
+		Site: &visitor.Site{
+			Sessions: sessions,
+			Accounts: a.Accounts,
+			Partners: a.Partners,
+		}, Partners: a.Partners, Licenses: a.Licenses,
 		Webhooks: a.Webhooks, OAuth: a.OAuth, Payments: a.Payments, Now: h.Now, TestMoney: true,
 	}
 	h.Partner, h.Credentials = a.Partner("Tide Planner", profile.URLs{
 		Redirect: h.RedirectURL, Connection: profile.Connection{IDTokenAlg: new(profile.ES256)},
 	})
 	for tier := 1; tier <= 3; tier++ {
-		plan := partner.Plan{Tier: tier, Name: fmt.Sprintf("Plan %d", tier), PriceCents: int64(tier) * 4900, Currency: "USD"}
+		plan := partner.Plan{
+			Tier:       tier,
+			Name:       fmt.Sprintf("Plan %d", tier),
+			PriceCents: int64(tier) * 4900,
+			Currency:   "USD",
+		}
 		if _, _, err := a.Partners.PutPlan(t.Context(), Tester, h.Partner.ID, plan); err != nil {
 			t.Fatal(err)
 		}
@@ -166,7 +181,8 @@ func (h *Service) handler() http.Handler {
 	if h.SignIn.Site.Pages, err = signin.NewPages("Harbour", h.URL); err != nil {
 		h.Fatal(err)
 	}
-	h.SignIn.Accounts.PublicURL, h.Shop.OAuth.Issuer = h.URL, h.URL
+	h.SignIn.Accounts.PublicURL = h.URL
+	h.Shop.OAuth.Issuer = h.URL
 	mux := wire.NewMux(append(h.Routes(), ui.Assets()...)...)
 	mux.Else = h.Shop.Site.Pages.NotFound()
 	return mux
@@ -175,7 +191,7 @@ func (h *Service) handler() http.Handler {
 // Routes returns the routes of all pages.
 func (h *Service) Routes() []wire.Route { return append(h.SignIn.Routes(), h.Shop.Routes()...) }
 
-// AddUser makes a user with a password, or without one when it is "".
+// AddUser creates a user, without a password if it is "".
 func (h *Service) AddUser(email, password string) account.User {
 	h.Helper()
 	u, _, err := h.SignIn.Accounts.Create(h.Context(), Tester, account.Person{Email: email})
@@ -186,7 +202,7 @@ func (h *Service) AddUser(email, password string) account.User {
 		return u
 	}
 	h.AddSecret(password)
-	hash, err := h.SignIn.Accounts.NewPassword(h.Context(), password)
+	hash, err := h.SignIn.Accounts.NewPassword(h.Context(), email, password)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -199,10 +215,17 @@ func (h *Service) AddUser(email, password string) account.User {
 	return u
 }
 
-// Sell sells a license of a tier, to nobody in particular when email is "".
+// Sell sells a license of a tier, without an owner if email is "".
 func (h *Service) Sell(email string, tier int) license.License {
 	h.Helper()
-	p := license.Purchase{PartnerID: h.Partner.ID, Tier: tier, Quantity: 1, AmountCents: int64(tier) * 4900, Currency: "USD", ExternalID: secret.UUID()}
+	p := license.Purchase{
+		PartnerID:   h.Partner.ID,
+		Tier:        tier,
+		Quantity:    1,
+		AmountCents: int64(tier) * 4900,
+		Currency:    "USD",
+		ExternalID:  secret.UUID(),
+	}
 	if email != "" {
 		p.Buyer = &account.Person{Email: email}
 	}
@@ -213,10 +236,10 @@ func (h *Service) Sell(email string, tier int) license.License {
 	return sold.Licenses[0]
 }
 
-// Emails are all mails to an address, newest first.
+// Emails returns all emails to an address, newest first.
 func (h *Service) Emails(to string) []mail.Record {
 	h.Helper()
-	if _, err := (&account.LinkMailer{Book: h.SignIn.Accounts}).Round(h.Context()); err != nil {
+	if _, err := (&account.LinkMailer{Store: h.SignIn.Accounts}).Round(h.Context()); err != nil {
 		h.Fatal(err)
 	}
 	all, err := h.SignIn.Accounts.Mail.Recent(h.Context(), h.DB, 1000)
@@ -232,7 +255,7 @@ func (h *Service) Emails(to string) []mail.Record {
 	return list
 }
 
-// MailedLink is the path of the newest link that was mailed to an address.
+// MailedLink returns the path of the newest link that was emailed to an address.
 func (h *Service) MailedLink(to string) string {
 	h.Helper()
 	for _, m := range h.Emails(to) {
@@ -246,7 +269,7 @@ func (h *Service) MailedLink(to string) string {
 	return ""
 }
 
-// AddSecret names something that must not be in the log.
+// AddSecret adds a text that must not be in the log.
 func (h *Service) AddSecret(value string) { h.secrets = append(h.secrets, value) }
 
 func (h *Service) searchLog() {
@@ -266,7 +289,8 @@ func (h *Service) searchLog() {
 // added by pairs of name and value; the value "" removes one.
 func (h *Service) AuthorizeRequest(pairs ...string) url.Values {
 	q := Fields([]string{
-		"response_type", "code", "client_id", h.Partner.ClientID, "redirect_uri", h.RedirectURL, "scope", "openid read_license",
+		"response_type", "code", "client_id", h.Partner.ClientID, "redirect_uri", h.RedirectURL, "scope",
+		"openid read_license",
 		"state", "a b&c", "nonce", "n-1",
 	})
 	for name, value := range Fields(pairs) {
@@ -281,7 +305,7 @@ func (h *Service) AuthorizeRequest(pairs ...string) url.Values {
 // AuthorizeURL returns the path of a request of the application.
 func AuthorizeURL(q url.Values) string { return "/openid/authorize?" + q.Encode() }
 
-// CountSessions returns how many sessions are stored.
+// CountSessions returns the number of stored sessions.
 func (h *Service) CountSessions() int64 {
 	h.Helper()
 	n, err := sqldb.One(h.Context(), h.DB, sqldb.Value[int64], `SELECT count(*) FROM sessions`)

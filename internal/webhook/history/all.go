@@ -22,31 +22,33 @@ type OfPartner struct {
 // AllList is one page of the deliveries of all partners, newest first.
 type AllList struct {
 	Deliveries []OfPartner
-	Next       Key       // where the next page begins; zero: there is none
-	SearchedTo time.Time // up to when was searched, when that ended before the page was full
+	Next       Key       // start of the next page; zero: there is none
+	SearchedTo time.Time // time reached by a search that ended before the page was full
 }
 
-// skew is how far the times of events that follow one another may be out of order, since
-// each node has a clock of its own.
+// skew is how far the times of consecutive events may be out of order: each node has its own clock.
 const skew = time.Minute
 
-// The sources of deliveries of all partners. Each yields rows before an event ($1), by the
-// order of events, which is nearly that of their times.
+// The sources of deliveries of all partners. Each yields rows before an event ($1) in the order of
+// events, which is nearly the order of their times.
 var (
 	allDeliveries = `(SELECT event_id, created_at, partner_id, license_id, license_key, kind FROM deliveries WHERE event_id < $1
 		ORDER BY event_id DESC LIMIT $2) AS d LEFT JOIN outbox AS o ON o.event_id = d.event_id`
-	allOpen    = fromOutbox(allOf(`TRUE`)) // what waits is picked from it
+	allOpen    = fromOutbox(allOf(`TRUE`)) // waiting deliveries are picked from it
 	allFailing = fromOutbox(allOf(webhook.IsPending + ` AND attempts > 0`))
 	allGivenUp = fromOutbox(allOf(webhook.IsGivenUp))
-	allFailed  = fromOutbox(`SELECT * FROM (SELECT * FROM (` + allOf(webhook.IsPending+` AND attempts > 0`) + `) AS failing UNION ALL SELECT * FROM (` +
+	allFailed  = fromOutbox(`SELECT * FROM (SELECT * FROM (` + allOf(
+		webhook.IsPending+` AND attempts > 0`,
+	) + `) AS failing UNION ALL SELECT * FROM (` +
 		allOf(webhook.IsGivenUp) + `) AS given_up) AS failed ORDER BY event_id DESC LIMIT $2`)
 )
 
 func allOf(condition string) string {
-	return `SELECT event_id, state, attempts, due_at FROM outbox WHERE ` + condition + ` AND event_id < $1 ORDER BY event_id DESC LIMIT $2`
+	return `SELECT event_id, state, attempts, due_at FROM outbox WHERE ` + condition +
+		` AND event_id < $1 ORDER BY event_id DESC LIMIT $2`
 }
 
-// sourceOfAll is the smallest source that has all that the filter means.
+// sourceOfAll returns the smallest source that contains all matches of the filter.
 func (f Filter) sourceOfAll() string {
 	switch {
 	case f.State == Failing:
@@ -61,14 +63,14 @@ func (f Filter) sourceOfAll() string {
 	return allDeliveries
 }
 
-// queryOfAll is the statement for the next rows.
+// queryOfAll returns the statement for the next rows.
 func (f Filter) queryOfAll() string {
 	return `SELECT d.partner_id, ` + deliveryColumns + ` FROM ` + f.sourceOfAll() + ` ORDER BY d.event_id DESC LIMIT $2`
 }
 
-// ListAll returns a page of the deliveries of a partner, or of all, if partnerID is 0,
-// newest first, behind a key. A license or an event is looked for among those of its
-// partner: the caller knows that of a license.
+// ListAll returns a page of a partner's deliveries, or of all partners if partnerID is 0, newest
+// first, after a key. With a license filter the caller must pass its partner. The partner of an
+// event is looked up.
 func (r Reader) ListAll(ctx context.Context, partnerID int64, f Filter, after Key, limit int) (AllList, error) {
 	if partnerID == 0 && f.EventID != 0 {
 		id, err := r.PartnerOf(ctx, f.EventID)
@@ -86,7 +88,10 @@ func (r Reader) ListAll(ctx context.Context, partnerID int64, f Filter, after Ke
 	}
 	var list AllList
 	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		w := allWalk{tried: lastTried{tx, map[int64]counted{}}, filter: f, before: after.EventID, partners: map[int64]int64{}}
+		w := allWalk{
+			tried: lastTried{tx, map[int64]counted{}}, filter: f, before: after.EventID,
+			partners: map[int64]int64{},
+		}
 		if after.IsZero() {
 			var err error
 			if w.before, err = firstAfter(ctx, tx, f.To); err != nil {
@@ -112,9 +117,11 @@ func (r Reader) ListAll(ctx context.Context, partnerID int64, f Filter, after Ke
 	return list, nil
 }
 
-// PartnerOf is whose an event is.
+// PartnerOf returns the partner of an event.
 func (r Reader) PartnerOf(ctx context.Context, eventID int64) (int64, error) {
-	id, err := sqldb.One(ctx, r.DB, sqldb.Value[int64], `SELECT partner_id FROM deliveries WHERE event_id = $1`, eventID)
+	id, err := sqldb.One(
+		ctx, r.DB, sqldb.Value[int64], `SELECT partner_id FROM deliveries WHERE event_id = $1`, eventID,
+	)
 	switch {
 	case errors.Is(err, sqldb.ErrNone):
 		return 0, webhook.UnknownEvent(eventID)
@@ -124,12 +131,12 @@ func (r Reader) PartnerOf(ctx context.Context, eventID int64) (int64, error) {
 	return id, nil
 }
 
-// nextDelivery is the first delivery at an event or behind it.
+// nextDelivery selects the first delivery at or after an event.
 const nextDelivery = `SELECT event_id, created_at FROM deliveries WHERE event_id >= $1 ORDER BY event_id LIMIT 1`
 
-// firstAfter is an event that happened at a time or later, and before which there are few
-// that did: no index has the times of all partners, and events are nearly in their order,
-// so it is searched for by halves. The zero time is that of none.
+// firstAfter returns an event at or after a time with few such events before it; for the zero time,
+// the end of the list. No index has the times of all partners. Events are nearly in the order of
+// time, so it is a binary search.
 func firstAfter(ctx context.Context, tx *sqldb.Tx, at time.Time) (int64, error) {
 	if at.IsZero() {
 		return math.MaxInt64, nil
@@ -138,10 +145,14 @@ func firstAfter(ctx context.Context, tx *sqldb.Tx, at time.Time) (int64, error) 
 	if err != nil {
 		return 0, err
 	}
-	low, high := int64(0), newest+1 // all before low happened earlier
+	low := int64(0)
+	high := newest + 1 // all events before low are earlier
 	for low < high {
 		middle := low + (high-low)/2
-		next, err := sqldb.One(ctx, tx, func(r *sqldb.Row, k *Key) error { return r.Scan(&k.EventID, &k.At) }, nextDelivery, middle)
+		next, err := sqldb.One(
+			ctx, tx, func(r *sqldb.Row, k *Key) error { return r.Scan(&k.EventID, &k.At) }, nextDelivery,
+			middle,
+		)
 		switch {
 		case errors.Is(err, sqldb.ErrNone):
 			high = middle
@@ -166,12 +177,12 @@ type allWalk struct {
 	searchedTo time.Time
 }
 
-// run returns what the filter means, until the page is full or the search is long enough.
+// run returns matching deliveries until the page is full or the search has reached its limit.
 func (w *allWalk) run(ctx context.Context, limit int) ([]Delivery, error) {
 	var found []Delivery
 	chunk := limit + 1
 	for looked := 0; looked < paging.MaxLooked; chunk = paging.NextChunk(chunk, looked) {
-		rows, err := w.read(ctx, chunk)
+		rows, err := w.nextRows(ctx, chunk)
 		if err != nil {
 			return nil, err
 		}
@@ -180,11 +191,15 @@ func (w *allWalk) run(ctx context.Context, limit int) ([]Delivery, error) {
 			return nil, err
 		}
 		if found = append(found, more...); len(found) > limit {
-			w.next, w.searchedTo = found[limit-1].Key(), time.Time{}
+			w.next = found[limit-1].Key()
+			w.searchedTo = time.Time{}
 			return found[:limit], nil
 		}
-		if looked += chunk; len(rows) < chunk || !w.filter.From.IsZero() && rows[len(rows)-1].CreatedAt.Before(w.filter.From.Add(-skew)) {
-			w.next, w.searchedTo = Key{}, time.Time{}
+		looked += chunk
+		if len(rows) < chunk ||
+			!w.filter.From.IsZero() && rows[len(rows)-1].CreatedAt.Before(w.filter.From.Add(-skew)) {
+			w.next = Key{}
+			w.searchedTo = time.Time{}
 			return found, nil
 		}
 		last := rows[len(rows)-1]
@@ -193,8 +208,8 @@ func (w *allWalk) run(ctx context.Context, limit int) ([]Delivery, error) {
 	return found, nil
 }
 
-// read reads the next n rows.
-func (w *allWalk) read(ctx context.Context, n int) ([]Delivery, error) {
+// nextRows reads the next n rows.
+func (w *allWalk) nextRows(ctx context.Context, n int) ([]Delivery, error) {
 	rows, err := sqldb.All(ctx, w.tried.tx, func(r *sqldb.Row, d *OfPartner) error {
 		var s deliveryState
 		err := r.Scan(append([]any{&d.PartnerID}, s.targets(&d.Delivery)...)...)
@@ -203,7 +218,8 @@ func (w *allWalk) read(ctx context.Context, n int) ([]Delivery, error) {
 	}, w.filter.queryOfAll(), w.before, n)
 	list := make([]Delivery, len(rows))
 	for i, d := range rows {
-		list[i], w.partners[d.EventID] = d.Delivery, d.PartnerID
+		list[i] = d.Delivery
+		w.partners[d.EventID] = d.PartnerID
 	}
 	return list, err
 }

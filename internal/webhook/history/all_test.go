@@ -20,8 +20,8 @@ func idsOfAll(list history.AllList) []int64 {
 	return out
 }
 
-// TestListAllFilters: what the filters mean among the deliveries of all partners, and in
-// pages of one.
+// TestListAllFilters: each filter finds its deliveries among those of all partners, also in pages
+// of one.
 func TestListAllFilters(t *testing.T) {
 	o := mixed(t)
 	at := func(minutes int) time.Time { return webhooktest.Start.Add(time.Duration(minutes) * time.Minute) }
@@ -76,8 +76,8 @@ func TestListAllFilters(t *testing.T) {
 	}
 }
 
-// TestListAllIsBounded: a page reads a bounded number of deliveries, wherever its time is;
-// what was before a time long ago is not searched for from the newest.
+// TestListAllIsBounded: a page reads a bounded number of deliveries for any time. A time long ago
+// is not searched for from the newest event.
 func TestListAllIsBounded(t *testing.T) {
 	const events = history.MaxLooked + 700
 	at := func(event int) time.Time { return webhooktest.Start.Add(time.Duration(event) * time.Hour) }
@@ -125,11 +125,11 @@ func listAllPlans(t *testing.T, o *webhook.Outbox) {
 	}
 }
 
-// troublePlans: what Today asks is served by indexes, too.
+// troublePlans: the statements of the Today page are served by indexes, too.
 func troublePlans(t *testing.T, o *webhook.Outbox) {
 	t.Helper()
 	webhooktest.Write(t, o, func(tx *sqldb.Tx) {
-		tx.Queue(`UPDATE outbox SET partner_id = event_id % 300 + 1`) // with few partners, reading what all gave up is as quick
+		tx.Queue(`UPDATE outbox SET partner_id = event_id % 300 + 1`) // with few partners a full read is as quick
 		if sqldbtest.Postgres() {
 			tx.Queue(`ANALYZE`)
 		}
@@ -139,7 +139,7 @@ func troublePlans(t *testing.T, o *webhook.Outbox) {
 	}
 }
 
-// TestFailingEndpointsPlan: those that fail are found by an index, however many do not.
+// TestFailingEndpointsPlan: an index finds failing endpoints among many healthy ones.
 func TestFailingEndpointsPlan(t *testing.T) {
 	db := sqldbtest.Open(t)
 	sqldbtest.Fill(t, db, 20_000,

@@ -7,46 +7,57 @@ import (
 	"slices"
 	"time"
 
-	"claviger/internal/courier"
+	"claviger/internal/diagnose"
 	"claviger/internal/sqldb"
 )
 
-// Candidates are deliveries that a job may send again.
+// Candidates are deliveries that a job may resend.
 type Candidates struct {
 	EventIDs []int64 // oldest first
-	Skipped  int64   // failed, and were delivered since the job began, but not by it
+	Skipped  int64   // delivered since the job began, but not by it
 	Looked   int64
-	At       Key  // the last that was looked at
+	At       Key  // the last one examined
 	Ended    bool // there are no more
 }
 
-// JobAt is where a job is that looks for candidates.
+// JobAt is the position of a job that looks for candidates.
 type JobAt struct {
 	JobID int64
 	Begun time.Time
 	After Key // events up to this one are done
 }
 
-// lookAhead is how many deliveries are looked at for one batch of events to send.
+// lookAhead is the number of deliveries examined for one batch of events to send.
 const lookAhead = 2000
 
-// Candidates looks at the next deliveries of a job, oldest first, until it has most that
-// the filter means. Where it means failures, what failed in that way and was delivered
-// since the job began is skipped: the job had counted it. What was delivered before was
-// never the job's.
-func (f Filter) Candidates(ctx context.Context, tx *sqldb.Tx, partnerID int64, job JobAt, most int) (Candidates, error) {
+// Candidates examines the next deliveries of a job, oldest first, until it has most matches. If the
+// filter selects failures, failed deliveries that were delivered since the job began count as
+// skipped, because the job had counted them. Deliveries that succeeded earlier never belonged to
+// the job.
+func (f Filter) Candidates(
+	ctx context.Context,
+	tx *sqldb.Tx,
+	partnerID int64,
+	job JobAt,
+	most int,
+) (Candidates, error) {
 	after := job.After
 	if after.IsZero() {
 		after = Key{f.From, 0}
 	}
-	sql, args := `deliveries AS d LEFT JOIN outbox AS o ON o.event_id = d.event_id WHERE d.partner_id = $1`,
-		[]any{partnerID, f.last().At, after.At, after.EventID, lookAhead}
+	sql := `deliveries AS d LEFT JOIN outbox AS o ON o.event_id = d.event_id WHERE d.partner_id = $1`
+	args := []any{partnerID, f.last().At, after.At, after.EventID, lookAhead}
 	if f.LicenseID != 0 {
 		sql += ` AND d.license_id = $6`
 		args = append(args, f.LicenseID)
 	}
-	rows, err := sqldb.All(ctx, tx, scanDelivery, `SELECT `+deliveryColumns+` FROM `+sql+` AND d.created_at < $2 AND d.created_at >= $3
-		AND (d.created_at, d.event_id) > ($3, $4) ORDER BY d.created_at, d.event_id LIMIT $5`, args...)
+	rows, err := sqldb.All(
+		ctx,
+		tx,
+		scanDelivery,
+		`SELECT `+deliveryColumns+` FROM `+sql+` AND d.created_at < $2 AND d.created_at >= $3
+		AND (d.created_at, d.event_id) > ($3, $4) ORDER BY d.created_at, d.event_id LIMIT $5`,
+		args...)
 	if err != nil {
 		return Candidates{}, fmt.Errorf("look for events to send again: %w", err)
 	}
@@ -56,11 +67,13 @@ func (f Filter) Candidates(ctx context.Context, tx *sqldb.Tx, partnerID int64, j
 		return Candidates{}, err
 	}
 	if len(found) > most {
-		found, c.Ended = found[:most], false
+		found = found[:most]
+		c.Ended = false
 		end := found[most-1].EventID
 		rows = rows[:slices.IndexFunc(rows, func(d Delivery) bool { return d.EventID == end })+1]
 	}
-	if c.Looked = int64(len(rows)); len(rows) > 0 {
+	c.Looked = int64(len(rows))
+	if len(rows) > 0 {
 		c.At = rows[len(rows)-1].Key()
 	}
 	for _, d := range found {
@@ -72,7 +85,7 @@ func (f Filter) Candidates(ctx context.Context, tx *sqldb.Tx, partnerID int64, j
 	return c, err
 }
 
-// among returns those of the rows that the filter means.
+// among returns the rows that match the filter.
 func (f Filter) among(ctx context.Context, tried lastTried, rows []Delivery) ([]Delivery, error) {
 	var found []Delivery
 	for i := range rows {
@@ -84,10 +97,13 @@ func (f Filter) among(ctx context.Context, tried lastTried, rows []Delivery) ([]
 		return found, nil
 	}
 	err := tried.addAttempts(ctx, found)
-	return slices.DeleteFunc(found, func(d Delivery) bool { return d.Last.ID == 0 || !f.Codes.has(d.Last.Status, d.Last.Cause) }), err
+	return slices.DeleteFunc(
+		found,
+		func(d Delivery) bool { return d.Last.ID == 0 || !f.Codes.has(d.Last.Status, d.Last.Cause) },
+	), err
 }
 
-// OnlyFailures reports whether the filter means nothing that is delivered.
+// OnlyFailures reports whether the filter excludes everything delivered.
 func (f Filter) OnlyFailures() bool {
 	switch f.State {
 	case Failing, Exhausted, Superseded, Failed:
@@ -97,9 +113,9 @@ func (f Filter) OnlyFailures() bool {
 	return f.Codes.failures()
 }
 
-// deliveredSince counts those that were delivered since a job began and had a failed
-// attempt of the kind that the filter means. What the job itself had sent, as the newest
-// event of a license, is counted there.
+// deliveredSince counts deliveries that succeeded since the job began and had a failed attempt that
+// matches the filter. It excludes sends by the job itself (the newest event of a license): the job
+// counts those.
 func deliveredSince(ctx context.Context, tx *sqldb.Tx, f Filter, job JobAt, rows []Delivery) (int64, error) {
 	var ids []int64
 	f.State = Delivered
@@ -111,9 +127,11 @@ func deliveredSince(ctx context.Context, tx *sqldb.Tx, f Filter, job JobAt, rows
 	if len(ids) == 0 {
 		return 0, nil
 	}
-	low, high := 0, 1000
+	low := 0
+	high := 1000
 	if f.Codes.Set {
-		low, high = f.Codes.Low, f.Codes.High
+		low = f.Codes.Low
+		high = f.Codes.High
 	}
 	type failed struct {
 		eventID int64
@@ -122,15 +140,17 @@ func deliveredSince(ctx context.Context, tx *sqldb.Tx, f Filter, job JobAt, rows
 	list, err := sqldb.All(ctx, tx, func(r *sqldb.Row, f *failed) error { return r.Scan(&f.eventID, &f.why) },
 		`SELECT DISTINCT event_id, `+causeOf+` FROM webhook_responses
 			WHERE event_id = ANY($1) AND success = FALSE AND response_status >= $2 AND response_status <= $3
-				AND EXISTS (SELECT 1 FROM webhook_responses AS s LEFT JOIN manual_sends AS m ON m.generation = s.generation AND m.event_id = s.event_id
-					WHERE s.event_id = webhook_responses.event_id AND s.success = TRUE AND s.created_at >= $4 AND coalesce(m.job_id, 0) <> $5)`,
+				AND EXISTS (SELECT 1 FROM webhook_responses AS s
+				LEFT JOIN manual_sends AS m ON m.generation = s.generation AND m.event_id = s.event_id
+					WHERE s.event_id = webhook_responses.event_id AND s.success = TRUE AND s.created_at >= $4
+					AND coalesce(m.job_id, 0) <> $5)`,
 		ids, low, high, job.Begun, cmp.Or(job.JobID, -1))
 	if err != nil {
 		return 0, fmt.Errorf("look for events that were delivered since: %w", err)
 	}
 	found := map[int64]bool{}
 	for _, a := range list {
-		if f.Codes.Cause == "" || courier.CauseOf(a.why) == f.Codes.Cause {
+		if f.Codes.Cause == "" || diagnose.CauseOf(a.why) == f.Codes.Cause {
 			found[a.eventID] = true
 		}
 	}

@@ -7,15 +7,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"claviger/internal/courier"
+	"claviger/internal/diagnose"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 	"claviger/internal/webhook/history"
 	"claviger/internal/webhook/webhooktest"
 )
 
-// failed puts more failed deliveries of partner 1 into the outbox of mixed, a minute apart
-// from event 11 on, each with one attempt, which was made a day later and met that.
+// failed adds failed deliveries of partner 1 to the outbox of mixed, a minute apart, from event 11
+// on. Each has one attempt a day later with the given result.
 func failed(t *testing.T, o *webhook.Outbox, met ...string) {
 	t.Helper()
 	webhooktest.Write(t, o, func(tx *sqldb.Tx) {
@@ -34,9 +34,9 @@ func failed(t *testing.T, o *webhook.Outbox, met ...string) {
 	})
 }
 
-// TestCauses: failed deliveries of every state are grouped by what their last attempt met.
-// Texts that mean the same are one cause, in the words of the last attempt; what waits, was
-// delivered or is another partner's does not count.
+// TestCauses: failed deliveries of every state are grouped by the result of their last attempt.
+// Equivalent texts are one cause, with the text of the last attempt. Waiting and delivered ones and
+// those of other partners do not count.
 func TestCauses(t *testing.T) {
 	o := mixed(t)
 	refused := "the connection was refused by 192.0.2.1"
@@ -48,14 +48,14 @@ func TestCauses(t *testing.T) {
 	}
 	at := func(minutes int) time.Time { return webhooktest.Start.Add(time.Duration(minutes) * time.Minute) }
 	day := 24 * 60
-	cause := func(status int, cause courier.Cause, text string, n, oldest, newest int) history.Cause {
+	cause := func(status int, cause diagnose.Cause, text string, n, oldest, newest int) history.Cause {
 		return history.Cause{Status: status, Cause: cause, Text: text, Deliveries: n, Oldest: at(oldest), Newest: at(newest), LastAt: at(0)}
 	}
 	unauthorized := cause(401, "", "", 3, 4, 13)
 	unauthorized.Diagnosis, unauthorized.LastAt = "diagnosis of 401", at(day+13)
-	none := cause(0, courier.CauseRefused, refused, 2, 7, 12)
+	none := cause(0, diagnose.CauseRefused, refused, 2, 7, 12)
 	none.Diagnosis, none.LastAt = "diagnosis of "+refused, at(day+12)
-	late := cause(0, courier.CauseTimeout, silent, 2, 14, 15)
+	late := cause(0, diagnose.CauseTimeout, silent, 2, 14, 15)
 	late.Diagnosis, late.LastAt = "diagnosis of "+silent, at(day+15)
 	want := []history.Cause{unauthorized, late, none, cause(422, "", "", 1, 6, 6), cause(500, "", "", 1, 3, 3)}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(history.Cause{})); diff != "" {
@@ -66,7 +66,7 @@ func TestCauses(t *testing.T) {
 	}
 }
 
-// TestCausesAreBounded: the newest are looked at, and it is said that there are others.
+// TestCausesAreBounded: only the newest are examined, and more is set.
 func TestCausesAreBounded(t *testing.T) {
 	o := mixed(t)
 	met := make([]string, history.MaxCauses)
@@ -80,7 +80,7 @@ func TestCausesAreBounded(t *testing.T) {
 	}
 }
 
-// causesPlan: however many failed, the newest are found by indexes, and no others read.
+// causesPlan: indexes find the newest failures and no other rows are read, however many failed.
 func causesPlan(t *testing.T, o *webhook.Outbox) {
 	t.Helper()
 	wantIndexes(t, o, "causes", []history.Statement{history.StatementOfCauses(51)}, []string{"outbox_failing", "outbox_given_up", "webhook_responses_event"})

@@ -1,5 +1,4 @@
 package history
 
-// codeUnknownAttempt is the code of this package's fault. Programs depend on it: it never
-// changes.
+// codeUnknownAttempt is the code of this package's fault. Clients depend on it: it never changes.
 const codeUnknownAttempt = "unknown_attempt"

@@ -18,8 +18,8 @@ import (
 // person is a member who sends by hand.
 var person = audit.Actor{Kind: audit.ByUser, ID: 7}
 
-// TestExchange: an attempt is found by its delivery's partner alone, and leads to the
-// ones before and after it.
+// TestExchange: an attempt is found only for its delivery's partner, and links to the previous and
+// next ones.
 func TestExchange(t *testing.T) {
 	o := mixed(t)
 	d, last, err := read(o).Exchange(t.Context(), 1, 2, 0)
@@ -43,10 +43,10 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// TestTiming: each part of an attempt is read as it was recorded.
+// TestTiming: each part of an attempt is read as recorded.
 func TestTiming(t *testing.T) {
 	o := mixed(t)
-	store := &webhook.Store{DB: o.DB, Now: o.Now} // which owns no shard: the attempt is recorded alone
+	store := &webhook.Store{DB: o.DB, Now: o.Now} // it owns no shard, so only the attempt is recorded
 	took := courier.Timing{DNS: 1 * time.Millisecond, Connect: 2 * time.Millisecond, TLS: 3 * time.Millisecond, FirstByte: 4 * time.Millisecond}
 	for _, want := range []courier.Timing{took, {FirstByte: time.Microsecond, Reused: true}, {}} {
 		a := &webhook.Attempt{Item: &webhook.Item{EventID: 4, PartnerID: 1, LicenseID: 4}, At: o.Now(), Timing: want}
@@ -59,8 +59,8 @@ func TestTiming(t *testing.T) {
 	}
 }
 
-// TestManualSend: an attempt that a person asked for is marked with them and says what
-// was scheduled; the retries after it are not.
+// TestManualSend: a manually requested attempt names the person and the replaced schedule; the
+// retries after it do not.
 func TestManualSend(t *testing.T) {
 	o := mixed(t)
 	if err := o.Redeliver(t.Context(), person, 1, 4); err != nil {
@@ -94,7 +94,7 @@ func TestManualSend(t *testing.T) {
 	}
 }
 
-// TestNewAttempts: pages are told of the attempts of their partners after an id.
+// TestNewAttempts: pages get the attempts of their partners after an id.
 func TestNewAttempts(t *testing.T) {
 	o := mixed(t)
 	list, upTo, lost, err := read(o).AttemptsAfter(t.Context(), []int64{1}, 0, 100)
@@ -133,8 +133,8 @@ func TestNewAttempts(t *testing.T) {
 	}
 }
 
-// TestNewAttemptsInCommitOrder: an attempt is not told of while one with a lower id may
-// still be recorded by another node.
+// TestNewAttemptsInCommitOrder: an attempt is held back while another node may still record one
+// with a lower id.
 func TestNewAttemptsInCommitOrder(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("on SQLite nothing runs side by side")
@@ -143,7 +143,7 @@ func TestNewAttemptsInCommitOrder(t *testing.T) {
 	insert := func(tx *sqldb.Tx, event int64) error {
 		sqldb.MarkRows(tx, "webhook_responses")
 		recordAnswer(tx, event, 500)
-		_, err := tx.Exec(t.Context(), `SELECT 1`) // so that all of it is sent
+		_, err := tx.Exec(t.Context(), `SELECT 1`) // flushes the queue
 		return err
 	}
 	err := o.DB.Write(t.Context(), func(slow *sqldb.Tx) error {

@@ -8,7 +8,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// MaxLooked is how many deliveries one page searches.
+// MaxLooked is the number of deliveries that one page searches.
 const MaxLooked = paging.MaxLooked
 
 // Statement is a statement with its arguments.
@@ -17,7 +17,7 @@ type Statement struct {
 	Args []any
 }
 
-// Statements returns what a page of the list asks of the database.
+// Statements returns the statements of a page of the list.
 func Statements(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter) ([]Statement, error) {
 	w, err := newWalk(ctx, tx, partnerID, f, Key{})
 	if err != nil {
@@ -27,23 +27,23 @@ func Statements(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter) ([
 	return []Statement{{sql, args}, {lastAttempts, []any{[]int64{1, 2, 3}}}}, nil
 }
 
-// StatementsOfAll returns what a page of the list of all partners asks of the database.
+// StatementsOfAll returns the statements of a page of the list of all partners.
 func StatementsOfAll(f Filter) []Statement {
 	return []Statement{{f.queryOfAll(), []any{int64(1) << 40, 51}}, {nextDelivery, []any{int64(17)}}, {lastAttempts, []any{[]int64{1, 2, 3}}}}
 }
 
-// StatementOfCauses is what Causes asks, looking at so many.
+// StatementOfCauses returns the statement of Causes with this limit.
 func StatementOfCauses(most int) Statement { return Statement{causesOf, []any{int64(1), most}} }
 
-// Indexed is a statement with the indexes that must serve it, and the tables with one row
-// for each partner that it may read whole.
+// Indexed is a statement with the indexes that must serve it. Whole lists tables with one row per
+// partner that it may read completely.
 type Indexed struct {
 	Statement
 	Indexes []string
 	Whole   []string
 }
 
-// TroubleStatements are what Today asks of the outbox.
+// TroubleStatements returns the outbox statements of the Today page.
 func TroubleStatements() map[string]Indexed {
 	return map[string]Indexed{
 		"what waits":                 {Statement{waitingOf, []any{int64(1), 501}}, []string{"outbox_"}, nil},
@@ -53,5 +53,5 @@ func TroubleStatements() map[string]Indexed {
 	}
 }
 
-// Query is the statement of FailingEndpoints.
+// Query returns the statement of FailingEndpoints.
 func (e Endpoints) Query() string { return e.query() }

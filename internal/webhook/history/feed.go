@@ -7,17 +7,17 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Fresh is an attempt that open pages are told of.
+// Fresh is a new attempt, for open pages.
 type Fresh struct {
 	ID        int64
 	PartnerID int64
 	Delivery  // as it is now
 }
 
-// maxGap is how many attempts of all partners one read of the feed looks at.
+// maxGap is the number of attempts of all partners that one read of the feed examines.
 const maxGap = 20_000
 
-// NewestAttempt is the id of an attempt below which all are on record.
+// NewestAttempt returns an id up to which all attempts are committed.
 func (r Reader) NewestAttempt(ctx context.Context) (int64, error) {
 	id, err := r.DB.StableRows(ctx, "webhook_responses")
 	if err != nil {
@@ -26,11 +26,15 @@ func (r Reader) NewestAttempt(ctx context.Context) (int64, error) {
 	return id, nil
 }
 
-// AttemptsAfter returns the attempts of partners, of all if none is named, after an id, the first first, at most
-// limit, and up to which id it has looked. Nodes record at the same time, so it stops
-// before what a transaction in flight may still record. lost says that there were too
-// many to look at.
-func (r Reader) AttemptsAfter(ctx context.Context, partnerIDs []int64, after int64, limit int) (list []Fresh, upTo int64, lost bool, err error) {
+// AttemptsAfter returns at most limit attempts after an id, oldest first, and the id up to which it
+// has looked. No partnerIDs means all partners. It stops before ids that a running transaction of
+// another node may still commit. lost reports that there were too many to examine.
+func (r Reader) AttemptsAfter(
+	ctx context.Context,
+	partnerIDs []int64,
+	after int64,
+	limit int,
+) (list []Fresh, upTo int64, lost bool, err error) {
 	upTo, err = r.NewestAttempt(ctx)
 	switch {
 	case err != nil:
@@ -71,7 +75,7 @@ func scanFresh(r *sqldb.Row) (id, partnerID int64, d Delivery, err error) {
 	return id, partnerID, d, err
 }
 
-// Means reports whether the filter means a delivery with its last attempt.
+// Means reports whether the filter matches a delivery with its last attempt.
 func (f Filter) Means(d Delivery) bool {
 	return f.matches(&d) && (!f.Codes.Set || d.Last.ID != 0 && f.Codes.has(d.Last.Status, d.Last.Cause))
 }

@@ -1,5 +1,5 @@
-// Package history answers what was sent to partners and what came of it: their deliveries
-// by a filter, and the attempts of each. It reads the tables of webhook, and writes none.
+// Package history reports the deliveries to partners and their results: deliveries by filter, and
+// the attempts of each. It reads the tables of webhook and writes none.
 package history
 
 import "claviger/internal/sqldb"

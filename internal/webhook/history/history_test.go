@@ -12,7 +12,7 @@ import (
 	"claviger/internal/webhook/webhooktest"
 )
 
-// read is how the deliveries of an outbox are read.
+// read returns a Reader for the deliveries of an outbox.
 func read(o *webhook.Outbox) history.Reader { return history.Reader{DB: o.DB} }
 
 func statuses(list []history.Response) []int {

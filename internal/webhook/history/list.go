@@ -9,57 +9,56 @@ import (
 	"strings"
 	"time"
 
-	"claviger/internal/courier"
+	"claviger/internal/diagnose"
 	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 )
 
-// State is where a delivery stands, as people ask for it.
+// State is the state of a delivery, as people filter by it.
 type State string
 
-// The states. Failed stands for the three that are not well.
+// The states. Failed covers the three with failures.
 const (
 	AnyState   State = ""
 	Delivered  State = "delivered"
-	Waiting    State = "waiting"    // to be sent, and not tried since it was put into the outbox
-	Failing    State = "failing"    // tried, and to be tried again
+	Waiting    State = "waiting"    // not tried since it was put into the outbox
+	Failing    State = "failing"    // tried, and will be retried
 	Exhausted  State = "exhausted"  // every attempt failed
-	Superseded State = "superseded" // a newer event of the license is sent in its place
+	Superseded State = "superseded" // a newer event of the license replaced it
 	Failed     State = "failed"     // failing, exhausted or superseded
 )
 
-// States are all that can be asked for.
+// States lists the states that can be filtered by.
 var States = []State{Delivered, Waiting, Failing, Exhausted, Superseded, Failed}
 
 // Known reports whether the state is one of States.
 func (s State) Known() bool { return slices.Contains(States, s) }
 
-// Filter says which deliveries of a partner are meant; the zero value means all.
+// Filter selects deliveries of a partner; the zero value selects all.
 type Filter struct {
 	State     State
-	Kind      int // an event.Kind, which this package does not know; 0: any
+	Kind      int // an event.Kind, which this package does not import; 0: any
 	Codes     Codes
-	From, To  time.Time // of the event: From included, To not; zero: no bound
+	From, To  time.Time // time of the event: From included, To excluded; zero: no bound
 	EventID   int64     // 0: any
 	LicenseID int64     // 0: any
 }
 
-// Codes is a range of the status of the last attempt, where 0 stands for no answer, or
-// why there was none.
+// Codes is a range of statuses of the last attempt (0: no answer), or a cause of no answer.
 type Codes struct {
 	Set       bool
 	Low, High int
-	Cause     courier.Cause // of no answer; "": any
+	Cause     diagnose.Cause // of no answer; "": any
 }
 
-// ParseCodes reads a status code (404), a class of them (4xx), none for no answer, or the
-// cause of that (timeout).
+// ParseCodes reads a status code (404), a class (4xx), "none" for no answer, or a cause of no
+// answer (timeout).
 func ParseCodes(s string) (Codes, bool) {
 	if s == "none" {
 		return Codes{Set: true}, true
 	}
-	if cause := courier.Cause(s); cause.Known() {
+	if cause := diagnose.Cause(s); cause.Known() {
 		return Codes{Set: true, Cause: cause}, true
 	}
 	if len(s) != len("404") || s[0] < '1' || s[0] > '5' {
@@ -73,7 +72,7 @@ func ParseCodes(s string) (Codes, bool) {
 	return Codes{Set: true, Low: n, High: n}, err == nil && n >= 100
 }
 
-// String is what ParseCodes reads; "" for any.
+// String returns the form that ParseCodes reads; "" for any.
 func (c Codes) String() string {
 	switch {
 	case !c.Set:
@@ -88,25 +87,24 @@ func (c Codes) String() string {
 	return strconv.Itoa(c.Low)
 }
 
-// has reports whether an attempt met one of the codes: its status, and without one why.
+// has reports whether an attempt matches: by its status, or by its cause if it had none.
 func (c Codes) has(status int, why string) bool {
-	return status >= c.Low && status <= c.High && (c.Cause == "" || courier.CauseOf(why) == c.Cause)
+	return status >= c.Low && status <= c.High && (c.Cause == "" || diagnose.CauseOf(why) == c.Cause)
 }
 
-// failures reports whether an event whose last attempt had one of the codes cannot be
-// delivered.
+// failures reports whether an event cannot be delivered if its last attempt had one of the codes.
 func (c Codes) failures() bool { return c.Set && (c.High < 200 || c.Low > 299) }
 
-// Key is where in a list of deliveries a row stands: the time of its event, and its id.
+// Key is the position of a row in a list of deliveries: the time of its event, and its id.
 type Key struct {
 	At      time.Time
 	EventID int64
 }
 
-// IsZero reports whether the key is that of no row.
+// IsZero reports whether the key is empty.
 func (k Key) IsZero() bool { return k.EventID == 0 }
 
-// String is the key in an address; "" for none.
+// String returns the key for use in a URL; "" for the zero key.
 func (k Key) String() string {
 	if k.IsZero() {
 		return ""
@@ -114,7 +112,7 @@ func (k Key) String() string {
 	return strconv.FormatInt(k.At.UnixNano(), 36) + "-" + strconv.FormatInt(k.EventID, 36)
 }
 
-// ParseKey reads what Key.String wrote; "" is the zero key.
+// ParseKey parses the result of Key.String; "" is the zero key.
 func ParseKey(s string) (Key, bool) {
 	if s == "" {
 		return Key{}, true
@@ -128,7 +126,7 @@ func ParseKey(s string) (Key, bool) {
 	return Key{At: time.Unix(0, ns).UTC(), EventID: event}, true
 }
 
-// Delivery is an event on its way to the partner, with its last attempt.
+// Delivery is an event to be sent to the partner, with its last attempt.
 type Delivery struct {
 	EventID    int64
 	LicenseID  int64
@@ -137,14 +135,14 @@ type Delivery struct {
 	State      State
 	CreatedAt  time.Time   // of the event
 	Attempts   int         // on record
-	NextAt     time.Time   // when it is sent next; zero: not any more
-	Last       LastAttempt // of the present round: a delivery that waits has none
+	NextAt     time.Time   // next attempt; zero: none
+	Last       LastAttempt // since it was last queued: a waiting delivery has none
 }
 
-// Key is where the delivery stands in the list.
+// Key returns the position of the delivery in the list.
 func (d Delivery) Key() Key { return Key{d.CreatedAt, d.EventID} }
 
-// LastAttempt is the last attempt of a delivery, in short.
+// LastAttempt summarizes the last attempt of a delivery.
 type LastAttempt struct {
 	ID        int64 // 0: none is on record
 	Status    int   // 0: no HTTP answer
@@ -155,10 +153,10 @@ type LastAttempt struct {
 	At        time.Time
 }
 
-// Words says why the attempt failed; "" if it did not.
+// Words says why the attempt failed; "" if it succeeded.
 func (a LastAttempt) Words() string { return words(a.ID, a.Status, a.Success, a.Cause) }
 
-// Words says why the attempt failed; "" if it did not.
+// Words says why the attempt failed; "" if it succeeded.
 func (t Try) Words() string { return words(t.ID, t.Status, t.Success, t.Cause) }
 
 func words(id int64, status int, success bool, cause string) string {
@@ -169,20 +167,20 @@ func words(id int64, status int, success bool, cause string) string {
 	return o.Cause()
 }
 
-// maxCause is how many characters of what an attempt met are listed.
+// maxCause is the maximum number of characters of a listed cause.
 const maxCause = 300
 
 // List is one page of deliveries, newest first.
 type List struct {
 	Deliveries []Delivery
-	Next       Key // where the next page begins; zero: there is none
+	Next       Key // start of the next page; zero: there is none
 
-	// SearchedTo is up to which time was searched, when the search ended before the
-	// page was full. Next goes on from there.
+	// SearchedTo is the time reached by a search that ended before the page was full. Next
+	// continues from there.
 	SearchedTo time.Time
 }
 
-// Of is the page with its partner.
+// Of returns the deliveries with their partner.
 func (l List) Of(partnerID int64) []OfPartner {
 	list := make([]OfPartner, len(l.Deliveries))
 	for i, d := range l.Deliveries {
@@ -191,7 +189,7 @@ func (l List) Of(partnerID int64) []OfPartner {
 	return list
 }
 
-// List returns a page of a partner's deliveries, newest first, behind a key.
+// List returns a page of a partner's deliveries, newest first, after a key.
 func (r Reader) List(ctx context.Context, partnerID int64, f Filter, after Key, limit int) (List, error) {
 	var list List
 	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
@@ -214,7 +212,8 @@ func (r Reader) List(ctx context.Context, partnerID int64, f Filter, after Key, 
 			list.Deliveries = list.Deliveries[:limit]
 			list.Next = list.Deliveries[limit-1].Key()
 		case !w.ended:
-			list.Next, list.SearchedTo = w.at, w.at.At
+			list.Next = w.at
+			list.SearchedTo = w.at.At
 		}
 		return w.addAttempts(ctx, list.Deliveries)
 	})
@@ -224,18 +223,19 @@ func (r Reader) List(ctx context.Context, partnerID int64, f Filter, after Key, 
 	return list, nil
 }
 
-// countChunk is how many rows a count reads at once.
+// countChunk is the number of rows that a count reads at a time.
 const countChunk = 1000
 
-// Count is how many deliveries match, and whether that is not all: counting ends at
-// most, and where the search does.
+// Count returns the number of matching deliveries. more reports that there are others: counting
+// stops at most and at the search limit.
 func (r Reader) Count(ctx context.Context, partnerID int64, f Filter, most int) (n int, more bool, err error) {
 	if f == (Filter{State: Failed, From: f.From, To: f.To}) {
 		n, err = countFailed(ctx, r.DB, partnerID, f, most+1)
 		return min(n, most), n > most, err
 	}
 	err = r.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		n, more = 0, false
+		n = 0
+		more = false
 		w, err := newWalk(ctx, tx, partnerID, f, Key{})
 		if err != nil {
 			return err
@@ -257,19 +257,29 @@ func (r Reader) Count(ctx context.Context, partnerID int64, f Filter, most int) 
 	return n, more, nil
 }
 
-// countFailed counts failed deliveries by the indexes alone, most of them at most.
+// countFailed counts failed deliveries, up to most, by indexes only.
 func countFailed(ctx context.Context, r sqldb.Reader, partnerID int64, f Filter, most int) (int, error) {
 	of := func(condition string) string {
-		return `(SELECT count(*) FROM (SELECT 1 FROM outbox WHERE partner_id = $1 AND ` + condition + ` AND created_at >= $2 AND created_at < $3 LIMIT $4) AS o)`
+		return `(SELECT count(*) FROM (SELECT 1 FROM outbox WHERE partner_id = $1
+			AND ` + condition + ` AND created_at >= $2 AND created_at < $3 LIMIT $4) AS o)`
 	}
-	n, err := sqldb.One(ctx, r, sqldb.Value[int64], `SELECT `+of(webhook.IsPending+` AND attempts > 0`)+` + `+of(webhook.IsGivenUp), partnerID, f.From, f.last().At, most)
+	n, err := sqldb.One(
+		ctx,
+		r,
+		sqldb.Value[int64],
+		`SELECT `+of(webhook.IsPending+` AND attempts > 0`)+` + `+of(webhook.IsGivenUp),
+		partnerID,
+		f.From,
+		f.last().At,
+		most,
+	)
 	if err != nil {
 		return 0, fmt.Errorf("count failed deliveries: %w", err)
 	}
 	return int(n), nil
 }
 
-// matches reports whether a row is meant; its last attempt is looked at elsewhere.
+// matches reports whether a row matches the filter, without its last attempt.
 func (f Filter) matches(d *Delivery) bool {
 	switch f.State {
 	case AnyState:
@@ -287,7 +297,7 @@ func (f Filter) matches(d *Delivery) bool {
 		!d.CreatedAt.Before(f.From) && (f.To.IsZero() || d.CreatedAt.Before(f.To))
 }
 
-// last is the key before which the newest delivery stands.
+// last returns the key just after the newest matching delivery.
 func (f Filter) last() Key {
 	if f.To.IsZero() {
 		return Key{time.Unix(0, math.MaxInt64), math.MaxInt64}

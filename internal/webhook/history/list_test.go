@@ -14,8 +14,8 @@ import (
 	"claviger/internal/webhook/webhooktest"
 )
 
-// mixed is an outbox with deliveries of partner 1 in every state, a minute apart, and
-// one of partner 2 in between. Their ids are the numbers of these lines:
+// mixed returns an outbox with deliveries of partner 1 in every state, a minute apart, and one of
+// partner 2. Their ids are these numbers:
 //
 //	1 delivered with 200, 2 delivered with 200 after 500, 3 exhausted with 500,
 //	4 failing with 401, 5 of partner 2, 6 superseded with 422, 7 failing with no answer,
@@ -131,7 +131,7 @@ func TestListFilters(t *testing.T) {
 			if err != nil || n != len(c.want) || more {
 				t.Errorf("counted %d, %v, %v", n, more, err)
 			}
-			// The same in pages of one, each behind the last.
+			// The same in pages of one.
 			var paged []int64
 			for key := (history.Key{}); ; {
 				page, err := read(o).List(t.Context(), 1, c.filter, key, 1)
@@ -169,15 +169,16 @@ func TestListShows(t *testing.T) {
 	})
 }
 
-// TestListIsBounded: a filter that no index serves is searched for in a bounded number
-// of deliveries; the page says how far, and the next one goes on from there.
+// TestListIsBounded: a filter that no index serves searches a bounded number of deliveries. The
+// page says how far, and the next one continues from there.
 func TestListIsBounded(t *testing.T) {
 	const events = history.MaxLooked + 700
 	o := &webhook.Outbox{DB: sqldbtest.Open(t), Now: func() time.Time { return webhooktest.Start }}
 	webhooktest.Write(t, o, func(tx *sqldb.Tx) {
 		for i := int64(1); i <= events; i++ {
 			n := notice(i, 1, i, webhooktest.Start.Add(time.Duration(i)*time.Second))
-			if n.First = true; i == 3 {
+			n.First = true
+			if i == 3 {
 				n.Kind = 2
 			}
 			o.Enqueue(tx, n)
@@ -199,16 +200,16 @@ func TestListIsBounded(t *testing.T) {
 	}
 }
 
-// TestPlans: where there is much, every statement is served by an index, on both databases.
+// TestPlans: with many rows, every statement is served by an index, on both databases.
 func TestPlans(t *testing.T) {
 	o := many(t)
 	t.Run("list", func(t *testing.T) { listPlans(t, o) })
 	t.Run("list of all", func(t *testing.T) { listAllPlans(t, o) })
 	t.Run("causes", func(t *testing.T) { causesPlan(t, o) })
-	t.Run("trouble", func(t *testing.T) { troublePlans(t, o) }) // the last: it changes the rows
+	t.Run("trouble", func(t *testing.T) { troublePlans(t, o) }) // last, because it changes rows
 }
 
-// listPlans: every statement of the list is served by an index, whatever the filter.
+// listPlans: every statement of the list is served by an index, with any filter.
 func listPlans(t *testing.T, o *webhook.Outbox) {
 	t.Helper()
 	for name, c := range map[string]struct {
@@ -240,12 +241,12 @@ func listPlans(t *testing.T, o *webhook.Outbox) {
 	}
 }
 
-// many is an outbox with enough rows that databases use indexes.
+// many returns an outbox with enough rows for databases to use indexes.
 func many(t *testing.T) *webhook.Outbox {
 	t.Helper()
 	o := &webhook.Outbox{DB: sqldbtest.Open(t), Now: func() time.Time { return webhooktest.Start }}
 	webhooktest.Write(t, o, func(tx *sqldb.Tx) {
-		for i := int64(1); i <= 30000; i++ { // with fewer, reading what fails of all partners is as quick
+		for i := int64(1); i <= 30000; i++ { // with fewer, reading the failures of all partners is as quick
 			n := notice(i, i%20+1, i, webhooktest.Start.Add(time.Duration(i)*time.Second))
 			n.First = true
 			o.Enqueue(tx, n)
@@ -253,15 +254,15 @@ func many(t *testing.T) *webhook.Outbox {
 		}
 		tx.Queue(`DELETE FROM outbox WHERE event_id % 3 = 0`)
 		tx.Queue(`UPDATE outbox SET state = event_id % 4 + 1, attempts = event_id % 3`)
-		if sqldbtest.Postgres() { // the service has no statistics of SQLite
+		if sqldbtest.Postgres() { // on SQLite the service runs without statistics
 			tx.Queue(`ANALYZE`)
 		}
 	})
 	return o
 }
 
-// wantIndexes checks that the first of the statements is served by the indexes, and that
-// none reads a whole table but those that it may.
+// wantIndexes checks that the indexes serve the first statement, and that no statement reads a
+// whole table, except those in whole.
 func wantIndexes(t *testing.T, o *webhook.Outbox, name string, statements []history.Statement, indexes []string, whole ...string) {
 	t.Helper()
 	plans := explain(t, o, statements)
@@ -281,7 +282,7 @@ func wantIndexes(t *testing.T, o *webhook.Outbox, name string, statements []hist
 	}
 }
 
-// explain returns how the database runs the statements of a list.
+// explain returns the query plans of statements.
 func explain(t *testing.T, o *webhook.Outbox, statements []history.Statement) (plans []string) {
 	t.Helper()
 	err := o.DB.Read(t.Context(), func(tx *sqldb.Tx) error {
@@ -308,7 +309,7 @@ func explain(t *testing.T, o *webhook.Outbox, statements []history.Statement) (p
 	return plans
 }
 
-// notice is a purchase.
+// notice returns a purchase.
 func notice(id, partnerID, license int64, at time.Time) webhook.Notice {
 	return webhook.Notice{
 		EventID: id, PartnerID: partnerID, LicenseID: license, LicenseKey: fmt.Sprintf("00000000-0000-4000-8000-%012d", license),

@@ -12,9 +12,9 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Embedded is how many responses are shown inside an event, and EmbeddedBody how
-// many bytes of the answer's body each of them has: a page of a hundred events has
-// a thousand. Responses has the whole.
+// Embedded is the number of responses shown inside an event, and EmbeddedBody the bytes of each
+// response body: a page of a hundred events has a thousand responses. Responses returns complete
+// bodies.
 const (
 	Embedded     = 10
 	EmbeddedBody = 1 << 10
@@ -24,16 +24,16 @@ const (
 type Response struct {
 	ID             int64
 	EventID        int64
-	Kind           int // an event.Kind, which this package does not know
+	Kind           int // an event.Kind, which this package does not import
 	LicenseKey     string
 	RequestHeader  string
 	RequestBody    string
-	ResponseStatus int // 0 when no HTTP answer came
+	ResponseStatus int // 0: no HTTP answer
 	ResponseBody   string
 	ResponseTime   int64 // milliseconds
 	URL            string
 	Success        bool
-	Diagnosis      string // of a failed attempt: the likely mistake, in words; may be ""
+	Diagnosis      string // of a failed attempt: the likely mistake; may be ""
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 }
@@ -41,18 +41,23 @@ type Response struct {
 // ResponseList is one page of responses.
 type ResponseList struct {
 	Responses []Response
-	Total     int64 // -1 when a filter makes it unknown
+	Total     int64 // -1: unknown because of a filter
 	More      bool
 }
 
 const responseColumns = `r.id, r.event_id, d.kind, d.license_key, r.request_header, d.body, r.response_status, r.response_body,
 	r.response_time, r.url, r.success, r.diagnosis, r.created_at, r.updated_at`
 
-// embeddedColumns are the same with the beginning of the body: a character has at
-// least one byte, so that is all that can be shown.
-var embeddedColumns = strings.Replace(responseColumns, `r.response_body`, `substr(r.response_body, 1, `+strconv.Itoa(EmbeddedBody)+`)`, 1)
+// embeddedColumns is responseColumns with the beginning of the body. A character has at least one
+// byte, so it contains everything that can be shown.
+var embeddedColumns = strings.Replace(
+	responseColumns,
+	`r.response_body`,
+	`substr(r.response_body, 1, `+strconv.Itoa(EmbeddedBody)+`)`,
+	1,
+)
 
-// scanResponse reads a row. Records of earlier versions have control characters.
+// scanResponse reads a row. Records of earlier versions contain control characters.
 func scanResponse(r *sqldb.Row, v *Response) error {
 	err := r.Scan(&v.ID, &v.EventID, &v.Kind, &v.LicenseKey, &v.RequestHeader, &v.RequestBody, &v.ResponseStatus,
 		&v.ResponseBody, &v.ResponseTime, &v.URL, &v.Success, &v.Diagnosis, &v.CreatedAt, &v.UpdatedAt)
@@ -66,8 +71,8 @@ func scanEmbedded(r *sqldb.Row, v *Response) error {
 	return err
 }
 
-// Responses lists the attempts for one license; success, when not nil, keeps
-// only those that succeeded or only those that did not.
+// Responses lists the attempts for one license. A non-nil success selects only successful or only
+// failed attempts.
 func (r Reader) Responses(ctx context.Context, licenseID int64, success *bool, p paging.Page) (ResponseList, error) {
 	order := "DESC"
 	if p.Order == paging.OldestFirst {
@@ -75,8 +80,8 @@ func (r Reader) Responses(ctx context.Context, licenseID int64, success *bool, p
 	}
 	list := ResponseList{Total: -1}
 	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		of, args := `FROM deliveries AS d JOIN webhook_responses AS r ON r.event_id = d.event_id WHERE d.license_id = $1`,
-			[]any{licenseID, p.Limit + 1, p.Offset()}
+		of := `FROM deliveries AS d JOIN webhook_responses AS r ON r.event_id = d.event_id WHERE d.license_id = $1`
+		args := []any{licenseID, p.Limit + 1, p.Offset()}
 		var total *sqldb.Result[int64]
 		if success != nil {
 			of += ` AND r.success = $4`
@@ -87,7 +92,8 @@ func (r Reader) Responses(ctx context.Context, licenseID int64, success *bool, p
 		var err error
 		list.Responses, err = sqldb.All(ctx, tx, scanResponse, `SELECT `+responseColumns+`
 			FROM (SELECT r.id `+of+` ORDER BY r.id `+order+` LIMIT $2 OFFSET $3) AS page
-			JOIN webhook_responses AS r ON r.id = page.id JOIN deliveries AS d ON d.event_id = r.event_id ORDER BY r.id `+order, args...)
+			JOIN webhook_responses AS r ON r.id = page.id JOIN deliveries AS d ON d.event_id = r.event_id
+			ORDER BY r.id `+order, args...)
 		if err == nil && total != nil {
 			list.Total, err = total.One(ctx)
 		}
@@ -102,9 +108,8 @@ func (r Reader) Responses(ctx context.Context, licenseID int64, success *bool, p
 	return list, nil
 }
 
-// OfEvents returns the newest responses of each of the events, newest first, at
-// most Embedded of each and EmbeddedBody bytes of each body, in one statement
-// whatever their number.
+// OfEvents returns the newest responses of each event, newest first, in a single statement. It
+// returns at most Embedded per event and EmbeddedBody bytes of each body.
 func OfEvents(ctx context.Context, tx *sqldb.Tx, eventIDs []int64) (map[int64][]Response, error) {
 	found := map[int64][]Response{}
 	if len(eventIDs) == 0 {

@@ -12,8 +12,7 @@ import (
 	"claviger/internal/webhook/webhooktest"
 )
 
-// answered records one attempt for event 1 whose answer had this body, as the
-// database has it.
+// answered stores one attempt for event 1 with this response body.
 func answered(t *testing.T, o *webhook.Outbox, body string) {
 	t.Helper()
 	webhooktest.Write(t, o, func(tx *sqldb.Tx) {
@@ -22,8 +21,7 @@ func answered(t *testing.T, o *webhook.Outbox, body string) {
 	})
 }
 
-// shown is the body of the one attempt, embedded in its event and in the list of
-// responses.
+// shown returns the body of the one attempt, embedded in its event and in the list of responses.
 func shown(t *testing.T, o *webhook.Outbox) (embedded, whole string) {
 	t.Helper()
 	err := o.DB.Read(t.Context(), func(tx *sqldb.Tx) error {
@@ -65,8 +63,8 @@ func TestEmbeddedBodiesAreCut(t *testing.T) {
 	}
 }
 
-// TestControlCharactersOfOldRecords reads what was stored before such characters
-// were replaced.
+// TestControlCharactersOfOldRecords: control characters in bodies stored by earlier versions are
+// replaced.
 func TestControlCharactersOfOldRecords(t *testing.T) {
 	o := webhooktest.Box(t)
 	answered(t, o, "a\x01\t\r\n"+strings.Repeat("\x02", 16<<10-5))

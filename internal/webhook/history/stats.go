@@ -8,7 +8,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// AttemptFact is what package stats counts of an attempt.
+// AttemptFact is an attempt as package stats counts it.
 type AttemptFact struct {
 	ID        int64
 	PartnerID int64
@@ -18,8 +18,8 @@ type AttemptFact struct {
 	Took      time.Duration
 }
 
-// StableAttempts returns up to which id the attempts are all there, whatever other
-// transactions still write.
+// StableAttempts returns an id up to which all attempts are committed; running transactions write
+// only later ones.
 func StableAttempts(ctx context.Context, db *sqldb.DB) (int64, error) {
 	id, err := db.StableRows(ctx, "webhook_responses")
 	if err != nil {
@@ -28,8 +28,8 @@ func StableAttempts(ctx context.Context, db *sqldb.DB) (int64, error) {
 	return id, nil
 }
 
-// AttemptFacts returns attempts for all partners after an id and up to another, in the
-// order of their ids, limit of them at most.
+// AttemptFacts returns at most limit attempts of all partners after an id and up to another,
+// ordered by id.
 func AttemptFacts(ctx context.Context, r sqldb.Reader, after, upTo int64, limit int) ([]AttemptFact, error) {
 	list, err := sqldb.All(ctx, r, func(r *sqldb.Row, f *AttemptFact) error {
 		var ms int64

@@ -11,38 +11,38 @@ import (
 	"claviger/internal/webhook"
 )
 
-// lastTried has the last attempts of rows that were looked at for them.
+// lastTried caches the last attempts of rows.
 type lastTried struct {
 	tx *sqldb.Tx
 	of map[int64]counted
 }
 
-// walk reads a partner's deliveries in the order of their keys, newest first, from the
-// smallest source that has all that the filter means.
+// walk reads a partner's deliveries in the order of their keys, newest first, from the smallest
+// source that contains all matches of the filter.
 type walk struct {
 	lastTried
 	partnerID int64
 	filter    Filter
 	source    string
-	at        Key // the last row that was read
+	at        Key // the last row read
 	looked    int // rows
 	ended     bool
 }
 
-// counted is the last attempt of an event and how many there are.
+// counted is the last attempt of an event and the number of its attempts.
 type counted struct {
 	eventID int64
 	n       int
 	last    LastAttempt
 }
 
-// fewWaiting is how many open deliveries are sorted to list those that wait: no index
-// has them in the order of the list, since every event would pay for it.
+// fewWaiting is the largest number of pending deliveries that are sorted to list those that wait.
+// No index has them in list order, because every event would pay for it.
 const fewWaiting = 2000
 
-// The sources. Each yields rows before a key ($3, $4) of a partner ($1) since a time ($2).
-// The signs of fromLicense leave SQLite one index: without statistics it would read all of
-// the partner's deliveries.
+// The sources. Each yields rows before a key ($3, $4) of a partner ($1) since a time ($2). The plus
+// signs in fromLicense leave SQLite only one index: without statistics it would read all of the
+// partner's deliveries.
 var (
 	fromDeliveries = `(SELECT event_id, created_at, license_id, license_key, kind FROM deliveries
 		WHERE partner_id = $1 AND created_at >= $2 AND created_at <= $3 AND (created_at, event_id) < ($3, $4)
@@ -55,7 +55,11 @@ var (
 		LEFT JOIN outbox AS o ON o.event_id = d.event_id`
 	fromFailing = fromOutbox(openOf(webhook.IsPending + ` AND attempts > 0`))
 	fromGivenUp = fromOutbox(openOf(webhook.IsGivenUp))
-	fromFailed  = fromOutbox(`SELECT * FROM (` + openOf(webhook.IsPending+` AND attempts > 0`) + `) AS failing UNION ALL SELECT * FROM (` + openOf(webhook.IsGivenUp) + `) AS given_up`)
+	fromFailed  = fromOutbox(
+		`SELECT * FROM (` + openOf(
+			webhook.IsPending+` AND attempts > 0`,
+		) + `) AS failing UNION ALL SELECT * FROM (` + openOf(webhook.IsGivenUp) + `) AS given_up`,
+	)
 	fromWaiting = fromOutbox(openOf(webhook.IsPending + ` AND attempts = 0`))
 )
 
@@ -69,7 +73,7 @@ func fromOutbox(open string) string {
 	return `(` + open + `) AS o JOIN deliveries AS d ON d.event_id = o.event_id`
 }
 
-// newWalk begins behind a key; the zero key stands before the newest row.
+// newWalk starts after a key; the zero key is before the newest row.
 func newWalk(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, after Key) (*walk, error) {
 	w := &walk{lastTried: lastTried{tx: tx, of: map[int64]counted{}}, partnerID: partnerID, filter: f, at: after}
 	if last := f.last(); after.IsZero() || after.At.After(last.At) {
@@ -92,7 +96,8 @@ func newWalk(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, after
 		if err != nil {
 			return nil, err
 		}
-		if w.source = fromDeliveries; n <= fewWaiting {
+		w.source = fromDeliveries
+		if n <= fewWaiting {
 			w.source = fromWaiting
 		}
 	default:
@@ -101,13 +106,13 @@ func newWalk(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, after
 	return w, nil
 }
 
-// deliveryState is what the outbox says of a delivery.
+// deliveryState is the outbox part of a delivery.
 type deliveryState struct {
 	state, attempts int
 	due             time.Time
 }
 
-// targets are where deliveryColumns are read into.
+// targets returns the scan targets of deliveryColumns.
 func (s *deliveryState) targets(d *Delivery) []any {
 	return []any{&d.EventID, &d.CreatedAt, &d.LicenseID, &d.LicenseKey, &d.Kind, &s.state, &s.attempts, &s.due}
 }
@@ -121,9 +126,11 @@ func (s *deliveryState) apply(d *Delivery) {
 	case s.state != int(webhook.Pending):
 		d.State = Delivered
 	case s.attempts > 0:
-		d.State, d.NextAt = Failing, s.due
+		d.State = Failing
+		d.NextAt = s.due
 	default:
-		d.State, d.NextAt = Waiting, s.due
+		d.State = Waiting
+		d.NextAt = s.due
 	}
 }
 
@@ -138,7 +145,7 @@ func scanDelivery(r *sqldb.Row, d *Delivery) error {
 var deliveryColumns = `d.event_id, d.created_at, d.license_id, d.license_key, d.kind, coalesce(o.state, ` + strconv.Itoa(int(webhook.Delivered)) + `),
 	coalesce(o.attempts, 0), coalesce(o.due_at, 0)`
 
-// query is the statement for the next rows.
+// query returns the statement for the next rows.
 func (w *walk) query(n int) (sql string, args []any) {
 	args = []any{w.partnerID, w.filter.From, w.at.At, w.at.EventID, n}
 	switch w.source {
@@ -150,7 +157,7 @@ func (w *walk) query(n int) (sql string, args []any) {
 	return `SELECT ` + deliveryColumns + ` FROM ` + w.source + ` ORDER BY d.created_at DESC, d.event_id DESC LIMIT $5`, args
 }
 
-// next reads n more rows and returns those that the filter means.
+// next reads n more rows and returns the matches.
 func (w *walk) next(ctx context.Context, n int) ([]Delivery, error) {
 	sql, args := w.query(n)
 	rows, err := sqldb.All(ctx, w.tx, scanDelivery, sql, args...)
@@ -158,7 +165,8 @@ func (w *walk) next(ctx context.Context, n int) ([]Delivery, error) {
 		return nil, fmt.Errorf("read deliveries: %w", err)
 	}
 	w.looked += len(rows)
-	if w.ended = len(rows) < n; len(rows) > 0 {
+	w.ended = len(rows) < n
+	if len(rows) > 0 {
 		w.at = rows[len(rows)-1].Key()
 	}
 	return w.filter.among(ctx, w.lastTried, rows)
@@ -173,7 +181,7 @@ func scanCounted(r *sqldb.Row, c *counted) error {
 	return err
 }
 
-// causeOf is why an attempt had no answer, "" if it had one.
+// causeOf selects the reason for no answer, or "".
 var causeOf = `CASE WHEN response_status = 0 THEN substr(response_body, 1, ` + strconv.Itoa(maxCause) + `) ELSE '' END`
 
 // lastAttempts finds the last attempt of each event by its highest id.
@@ -182,7 +190,7 @@ var lastAttempts = `SELECT r.event_id, n.attempts, r.id, r.response_status, r.su
 	FROM (SELECT event_id, max(id) AS id, count(*) AS attempts FROM webhook_responses WHERE event_id = ANY($1) GROUP BY event_id) AS n
 	JOIN webhook_responses AS r ON r.id = n.id`
 
-// addAttempts adds the last attempts, in one statement whatever their number.
+// addAttempts adds the last attempts, in a single statement.
 func (w lastTried) addAttempts(ctx context.Context, rows []Delivery) error {
 	var missing []int64
 	for _, d := range rows {
@@ -201,7 +209,8 @@ func (w lastTried) addAttempts(ctx context.Context, rows []Delivery) error {
 	}
 	for i := range rows {
 		c := w.of[rows[i].EventID]
-		if rows[i].Attempts = c.n; rows[i].State != Waiting {
+		rows[i].Attempts = c.n
+		if rows[i].State != Waiting {
 			rows[i].Last = c.last
 		}
 	}

@@ -13,12 +13,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// documentURL names the document to the compiler, which wants a URL.
+// documentURL is the URL of the document that the compiler requires.
 const documentURL = "https://claviger.invalid/openapi.json"
 
-// bodies checks JSON bodies against the schemas of a document. Each is compiled once:
-// openapi3filter does that anew for every body, which took half of the time of the
-// API's tests.
+// bodies checks JSON bodies against the schemas of a document. It compiles each schema once:
+// openapi3filter does that for every body, which took half of the time of the API's tests.
 type bodies struct {
 	document any
 
@@ -49,7 +48,7 @@ func newBodies(document []byte) (*bodies, error) {
 		}
 		return nil
 	}})
-	for _, name := range []string{"email", "uri"} { // "" stands for none
+	for _, name := range []string{"email", "uri"} { // "" means none
 		compiler.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(any) error { return nil }})
 	}
 	if err := compiler.AddResource(documentURL, read); err != nil {
@@ -71,7 +70,7 @@ func (b *bodies) check(body []byte, place ...string) error {
 	return schema.Validate(v)
 }
 
-// schema compiles the schema at a place, or has done so before.
+// schema returns the compiled schema at a place, from the cache if possible.
 func (b *bodies) schema(place []string) (*jsonschema.Schema, error) {
 	pointer, err := b.pointer(place)
 	if err != nil {
@@ -89,9 +88,10 @@ func (b *bodies) schema(place []string) (*jsonschema.Schema, error) {
 	return b.compiled[pointer], nil
 }
 
-// pointer is the fragment of a place, which may be reached through references.
+// pointer returns the fragment of a place, following references.
 func (b *bodies) pointer(place []string) (string, error) {
-	at, pointer := b.document, "#"
+	at := b.document
+	pointer := "#"
 	for len(place) > 0 {
 		object, ok := at.(map[string]any)
 		if !ok {
@@ -106,7 +106,9 @@ func (b *bodies) pointer(place []string) (string, error) {
 			for i := range way {
 				way[i] = unescape.Replace(way[i])
 			}
-			place, at, pointer = append(way, place...), b.document, "#"
+			place = append(way, place...)
+			at = b.document
+			pointer = "#"
 			continue
 		}
 		if at, ok = object[place[0]]; !ok {
@@ -118,14 +120,14 @@ func (b *bodies) pointer(place []string) (string, error) {
 	return pointer, nil
 }
 
-// Names in JSON pointers that are fragments of URLs.
+// Escapes of names in JSON pointers in URL fragments.
 var (
 	escape   = strings.NewReplacer("~", "~0", "/", "~1", "%", "%25", "{", "%7B", "}", "%7D")
 	unescape = strings.NewReplacer("~1", "/", "~0", "~")
 )
 
-// described is the key of the content that describes a body of this type, if that is
-// JSON and has a schema.
+// described returns the key of the content that describes a body of this type, if it is JSON and
+// has a schema.
 func described(content openapi3.Content, contentType string) (string, bool) {
 	kind, _, err := mime.ParseMediaType(contentType)
 	if err != nil || kind != "application/json" {
@@ -140,10 +142,9 @@ func described(content openapi3.Content, contentType string) (string, bool) {
 	return "", false
 }
 
-// simplify writes each const of the schemas of parameters, headers and bodies other
-// than JSON as an enum of one value: those are left to openapi3filter, which checks
-// them as it does for OpenAPI 3.0, without compiling. What 3.0 cannot express is
-// refused.
+// simplify turns each const in schemas of parameters, headers and non-JSON bodies into an enum of
+// one value. openapi3filter checks these as OpenAPI 3.0, without compiling. Schemas that 3.0 cannot
+// express are refused.
 func simplify(doc *openapi3.T) error {
 	var all []error
 	simple := func(ref *openapi3.SchemaRef) {
@@ -153,10 +154,13 @@ func simplify(doc *openapi3.T) error {
 		all = append(all, ref.WalkSubtree(func(_ string, ref *openapi3.SchemaRef) error {
 			s := ref.Value
 			if s.Const != nil {
-				s.Enum, s.Const = []any{s.Const}, nil
+				s.Enum = []any{s.Const}
+				s.Const = nil
 			}
-			if s.If != nil || len(s.PrefixItems) > 0 || len(s.PatternProperties) > 0 || s.PropertyNames != nil || s.Contains != nil ||
-				s.UnevaluatedProperties.Has != nil || s.UnevaluatedItems.Has != nil || len(s.DependentRequired) > 0 || len(s.DependentSchemas) > 0 {
+			if s.If != nil || len(s.PrefixItems) > 0 || len(s.PatternProperties) > 0 || s.PropertyNames != nil ||
+				s.Contains != nil ||
+				s.UnevaluatedProperties.Has != nil || s.UnevaluatedItems.Has != nil || len(s.DependentRequired) > 0 ||
+				len(s.DependentSchemas) > 0 {
 				return errors.New("a parameter, header or form has a schema that only bodies of JSON may have")
 			}
 			return nil

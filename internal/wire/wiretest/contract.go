@@ -23,27 +23,30 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 )
 
-// Exports are lines of JSON, which the validator does not know: to it they are text.
+// Exports are lines of JSON, which the validator does not know: it sees them as text.
 func init() {
-	openapi3filter.RegisterBodyDecoder("application/x-ndjson", func(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
-		text, err := io.ReadAll(body)
-		return string(text), err
-	})
+	openapi3filter.RegisterBodyDecoder(
+		"application/x-ndjson",
+		func(body io.Reader, _ http.Header, _ *openapi3.SchemaRef, _ openapi3filter.EncodingFn) (any, error) {
+			text, err := io.ReadAll(body)
+			return string(text), err
+		},
+	)
 }
 
-// Contract is an OpenAPI document that exchanges are checked against.
+// Contract is an OpenAPI document for checking exchanges.
 type Contract struct {
 	doc    *openapi3.T
 	router routers.Router
 	bodies *bodies
-	base   string // the path of the document's server
+	base   string // path of the document's server
 
 	mu   sync.Mutex
 	seen map[string]bool
 }
 
-// LoadContract reads an OpenAPI document, YAML or JSON. Whether it is valid is a test of
-// the package that has it: that takes longer than all the checks against it.
+// LoadContract reads an OpenAPI document, YAML or JSON. It does not validate the document: its own
+// package has a test for that, which takes longer than all checks against it.
 func LoadContract(t testing.TB, document []byte) *Contract {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData(document)
@@ -72,7 +75,7 @@ func LoadContract(t testing.TB, document []byte) *Contract {
 	if err := simplify(doc); err != nil {
 		t.Fatalf("the OpenAPI document: %v", err)
 	}
-	doc.OpenAPI = "3.0.3" // what bodies does not check, openapi3filter checks without compiling
+	doc.OpenAPI = "3.0.3" // openapi3filter checks the rest without compiling
 	return c
 }
 
@@ -86,8 +89,8 @@ func ReadContract(t testing.TB, file string) *Contract {
 	return LoadContract(t, document)
 }
 
-// SharedContract is ReadContract once per test binary, because reading takes longer
-// than most tests. Unseen then is about all of them.
+// SharedContract is ReadContract once per test binary, because reading takes longer than most
+// tests. Unseen then covers all of them.
 func SharedContract(t testing.TB, file string) *Contract {
 	t.Helper()
 	document, err := os.ReadFile(file) //nolint:gosec // the test names it
@@ -113,8 +116,8 @@ var (
 	shared     = map[string]*Contract{}
 )
 
-// Operations lists what the document describes, as "GET /v2/licenses", sorted.
-// Compare it with the routes of the API.
+// Operations lists the described operations, as "GET /v2/licenses", sorted. Compare it with the
+// routes of the API.
 func (c *Contract) Operations() []string {
 	var list []string
 	for path, item := range c.doc.Paths.Map() {
@@ -126,19 +129,17 @@ func (c *Contract) Operations() []string {
 	return list
 }
 
-// Unseen lists the operations that no exchange has shown at its best, that is
-// with a status of 2xx.
+// Unseen lists the operations that no exchange has answered with 2xx.
 func (c *Contract) Unseen() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.DeleteFunc(c.Operations(), func(op string) bool { return c.seen[op] })
 }
 
-// Client returns a client that fails the test on every exchange that breaches
-// the document: a status, header or body that it does not describe, and a
-// request that was accepted although the document would refuse it. Requests
-// that were refused are not checked: bad input is sent on purpose. It follows
-// no redirects, since nothing here answers by one.
+// Client returns a client that fails the test on every exchange that violates the document: an
+// undescribed status, header or body, or an accepted request that the document refuses. It does not
+// check refused requests, because tests send bad input on purpose. It follows no redirects, because
+// the APIs never redirect.
 func (c *Contract) Client(t testing.TB) *http.Client {
 	return &http.Client{
 		Transport:     &checker{t: t, contract: c},
@@ -176,7 +177,14 @@ func (k *checker) RoundTrip(r *http.Request) (*http.Response, error) {
 	_ = resp.Body.Close()
 	resp.Body = io.NopCloser(bytes.NewReader(got))
 	if err := k.contract.check(r, sent, resp, got); err != nil {
-		k.t.Errorf("%s %s answered %d, against the OpenAPI document: %v\n%s", r.Method, r.URL.RequestURI(), resp.StatusCode, err, got)
+		k.t.Errorf(
+			"%s %s answered %d, against the OpenAPI document: %v\n%s",
+			r.Method,
+			r.URL.RequestURI(),
+			resp.StatusCode,
+			err,
+			got,
+		)
 	}
 	return resp, nil
 }
@@ -204,7 +212,8 @@ func (c *Contract) check(r *http.Request, sent []byte, resp *http.Response, got 
 
 func (c *Contract) checkRequest(ctx context.Context, input *openapi3filter.RequestValidationInput, sent []byte) error {
 	contentType := input.Request.Header.Get("Content-Type")
-	key, isJSON := "", false
+	key := ""
+	isJSON := false
 	if body := input.Route.Operation.RequestBody; body != nil && len(sent) > 0 {
 		key, isJSON = described(body.Value.Content, contentType)
 	}
@@ -214,10 +223,24 @@ func (c *Contract) checkRequest(ctx context.Context, input *openapi3filter.Reque
 	if err := openapi3filter.ValidateRequest(ctx, input); err != nil || wrong || !isJSON {
 		return err
 	}
-	return c.bodies.check(sent, "paths", input.Route.Path, strings.ToLower(input.Route.Method), "requestBody", "content", key, "schema")
+	return c.bodies.check(
+		sent,
+		"paths",
+		input.Route.Path,
+		strings.ToLower(input.Route.Method),
+		"requestBody",
+		"content",
+		key,
+		"schema",
+	)
 }
 
-func (c *Contract) checkAnswer(ctx context.Context, input *openapi3filter.RequestValidationInput, resp *http.Response, got []byte) error {
+func (c *Contract) checkAnswer(
+	ctx context.Context,
+	input *openapi3filter.RequestValidationInput,
+	resp *http.Response,
+	got []byte,
+) error {
 	answers := input.Route.Operation.Responses
 	status := strconv.Itoa(resp.StatusCode)
 	for _, wider := range []string{status[:1] + "XX", "default"} {
@@ -225,8 +248,10 @@ func (c *Contract) checkAnswer(ctx context.Context, input *openapi3filter.Reques
 			status = wider
 		}
 	}
-	key, isJSON := "", false
-	if answer := answers.Value(status); answer != nil && input.Request.Method != http.MethodHead && resp.StatusCode != http.StatusNotModified {
+	key := ""
+	isJSON := false
+	if answer := answers.Value(status); answer != nil && input.Request.Method != http.MethodHead &&
+		resp.StatusCode != http.StatusNotModified {
 		key, isJSON = described(answer.Value.Content, resp.Header.Get("Content-Type"))
 	}
 	input.Options.ExcludeResponseBody = isJSON
@@ -236,11 +261,21 @@ func (c *Contract) checkAnswer(ctx context.Context, input *openapi3filter.Reques
 	if err := openapi3filter.ValidateResponse(ctx, answer.SetBodyBytes(got)); err != nil || !isJSON {
 		return err
 	}
-	return c.bodies.check(got, "paths", input.Route.Path, strings.ToLower(input.Route.Method), "responses", status, "content", key, "schema")
+	return c.bodies.check(
+		got,
+		"paths",
+		input.Route.Path,
+		strings.ToLower(input.Route.Method),
+		"responses",
+		status,
+		"content",
+		key,
+		"schema",
+	)
 }
 
-// find finds the operation of a request. A trailing slash makes no difference,
-// and HEAD is described by GET.
+// find finds the operation of a request. A trailing slash makes no difference, and GET also
+// describes HEAD.
 func (c *Contract) find(r *http.Request) (*openapi3filter.RequestValidationInput, error) {
 	probe := r.Clone(r.Context())
 	if path := r.URL.EscapedPath(); path != "/" {
@@ -265,8 +300,8 @@ func (c *Contract) find(r *http.Request) (*openapi3filter.RequestValidationInput
 	}, nil
 }
 
-// checkRefusal checks the answer to what the document does not describe: the
-// status, and the body by what the document has for it.
+// checkRefusal checks the answer to an undescribed request: its status, and its body by the
+// document's error schema.
 func (c *Contract) checkRefusal(resp *http.Response, got []byte, want int) error {
 	if resp.StatusCode != want {
 		return fmt.Errorf("the document does not describe this operation, so the status should be %d", want)
@@ -281,8 +316,8 @@ func (c *Contract) checkRefusal(resp *http.Response, got []byte, want int) error
 	return c.bodies.check(got, place...)
 }
 
-// refusal is the place of the schema of a refusal outside of all operations: that of
-// the response MethodNotAllowed where it is one, else Error; nil when there is none.
+// refusal returns the place of the schema of refusals outside all operations: of the response
+// MethodNotAllowed if it is one, else Error; nil if there is none.
 func (c *Contract) refusal(status int) []string {
 	parts := c.doc.Components
 	if parts == nil {
@@ -299,8 +334,8 @@ func (c *Contract) refusal(status int) []string {
 	return []string{"components", "schemas", "Error"}
 }
 
-// mislabelled reports whether a body is not of the type it is said to be. The
-// APIs are lenient there, and a document cannot say so.
+// mislabelled reports whether a body does not have its declared type. The APIs accept that, and a
+// document cannot express it.
 func mislabelled(contentType string, body []byte) bool {
 	kind, _, _ := mime.ParseMediaType(contentType)
 	switch {

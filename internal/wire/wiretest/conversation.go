@@ -21,23 +21,21 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the answers in the conversations under testdata")
 
-// DefaultHeaders are the answer headers that a conversation shows when they are
-// there, in this order.
+// DefaultHeaders are the answer headers that a conversation shows if present, in this order.
 var DefaultHeaders = []string{
 	"Content-Type", "Location", "Allow", "Link", "X-Total-Count", "WWW-Authenticate", "Retry-After",
 }
 
-// Stage is what a conversation plays on.
+// Stage is the setting of a conversation.
 type Stage struct {
 	Client  *http.Client      // nil: one that follows no redirects
 	URL     string            // base of the paths in the file
-	Vars    map[string]string // what {{name}} stands for
-	Headers []string          // headers to show beside DefaultHeaders
-	Hide    map[string]string // further placeholders: name to regular expression
+	Vars    map[string]string // values of {{name}}
+	Headers []string          // headers to show in addition to DefaultHeaders
+	Hide    map[string]string // more placeholders: name to regular expression
 }
 
-// Run plays each conversation that matches glob as a subtest, on a stage of its
-// own that open sets up.
+// Run plays each conversation that matches glob as a subtest, each on its own stage from open.
 func Run(t *testing.T, glob string, open func(t *testing.T) Stage) {
 	t.Helper()
 	files, err := filepath.Glob(glob)
@@ -60,11 +58,11 @@ func Run(t *testing.T, glob string, open func(t *testing.T) Stage) {
 	}
 }
 
-// play is one conversation under way.
+// play is a running conversation.
 type play struct {
 	t     *testing.T
 	stage Stage
-	kept  map[string]string // values kept from answers
+	kept  map[string]string // values stored from answers
 	veil  *veil
 	last  *http.Response
 	body  []byte // of last
@@ -73,7 +71,9 @@ type play struct {
 func newPlay(t *testing.T, stage Stage) *play {
 	t.Helper()
 	if stage.Client == nil {
-		stage.Client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		stage.Client = &http.Client{
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
 	}
 	v, err := newVeil(stage)
 	if err != nil {
@@ -82,7 +82,7 @@ func newPlay(t *testing.T, stage Stage) *play {
 	return &play{t: t, stage: stage, kept: make(map[string]string), veil: v}
 }
 
-// run plays the sections in order and returns the conversation as it went.
+// run plays the sections in order and returns the conversation with the actual answers.
 func (p *play) run(ar *txtar.Archive) *txtar.Archive {
 	p.t.Helper()
 	out := &txtar.Archive{Comment: ar.Comment}
@@ -99,7 +99,11 @@ func (p *play) run(ar *txtar.Archive) *txtar.Archive {
 			got := p.answer()
 			out.Files = append(out.Files, txtar.File{Name: "answer", Data: got})
 			if d := cmp.Diff(string(want), string(got)); d != "" && !*update {
-				p.t.Errorf("%s: another answer than the file has; if it is right, run the test with -update (-want +got):\n%s", f.Name, d)
+				p.t.Errorf(
+					"%s: another answer than the file has; if it is right, run the test with -update (-want +got):\n%s",
+					f.Name,
+					d,
+				)
 			}
 		case "answer":
 			if i == 0 || !strings.HasPrefix(ar.Files[i-1].Name, "request") {
@@ -151,7 +155,7 @@ func (p *play) send(f txtar.File) {
 	}
 }
 
-// fill puts values in place of {{name}}.
+// fill replaces {{name}} by values.
 func (p *play) fill(text string) string {
 	p.t.Helper()
 	var b strings.Builder
@@ -174,7 +178,7 @@ func (p *play) fill(text string) string {
 	}
 }
 
-// answer shows the last answer as the file has it.
+// answer formats the last answer for the file.
 func (p *play) answer() []byte {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, p.last.StatusCode)
@@ -200,7 +204,7 @@ func (p *play) answer() []byte {
 	return []byte(p.veil.hide(b.String()))
 }
 
-// keep takes values out of the last answer.
+// keep stores values of the last answer.
 func (p *play) keep(text string) {
 	p.t.Helper()
 	if p.last == nil {
@@ -245,7 +249,7 @@ func (p *play) pick(path string) (string, error) {
 	return string(raw), nil
 }
 
-// member is one step into a JSON value: by name, or by index into an array.
+// member takes one step into a JSON value: by name, or by index into an array.
 func member(raw json.RawMessage, name string) (json.RawMessage, error) {
 	if i, err := strconv.Atoi(name); err == nil {
 		var list []json.RawMessage

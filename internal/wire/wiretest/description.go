@@ -10,8 +10,8 @@ import (
 	yaml "github.com/oasdiff/yaml3"
 )
 
-// Description keeps openapi.json in the test's folder, which the product serves,
-// equal to openapi.yaml, which people write; -update makes it so.
+// Description checks that openapi.json in the test's folder, which the product serves, equals
+// openapi.yaml, which people write. -update rewrites it.
 func Description(t *testing.T) {
 	t.Helper()
 	source, err := os.ReadFile("openapi.yaml")
@@ -36,8 +36,7 @@ func Description(t *testing.T) {
 	}
 }
 
-// toJSON turns a YAML document into compact JSON, its members in their order and
-// its aliases written out.
+// toJSON converts a YAML document to compact JSON, with members in order and aliases expanded.
 func toJSON(source []byte) ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(source, &doc); err != nil {
@@ -66,8 +65,8 @@ func writeNode(b *bytes.Buffer, n *yaml.Node) error {
 	return fmt.Errorf("line %d: a node of kind %d", n.Line, n.Kind)
 }
 
-// writeEach writes nodes between two brackets; in a mapping, every other one is
-// the name of a member.
+// writeEach writes nodes between two brackets. In a mapping, every other node is the name of a
+// member.
 func writeEach(b *bytes.Buffer, open, end byte, nodes []*yaml.Node, step int) error {
 	b.WriteByte(open)
 	for i, n := range nodes {

@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// veil shows what differs from run to run as placeholders.
+// veil replaces volatile values by placeholders.
 type veil struct {
 	plain *strings.Replacer // values known beforehand
 	sorts []sort
 	names map[string]string // value to placeholder
-	count map[string]int    // how many of a sort there are
+	count map[string]int    // number of values per sort
 }
 
-// sort is one sort of volatile values.
+// sort is a sort of volatile values.
 type sort struct {
 	name string
 	expr *regexp.Regexp
 }
 
-// shortest is how long a variable's value must be to be looked for in answers.
+// shortest is the minimum length of a variable's value to be searched for in answers.
 const shortest = 8
 
 func newVeil(stage Stage) (*veil, error) {
@@ -39,8 +39,8 @@ func newVeil(stage Stage) (*veil, error) {
 			names = append(names, name)
 		}
 	}
-	// Longer values first, since one may be part of another; then by name, so
-	// that two of the same value are always shown as the same one.
+	// Longer values come first, because one may be part of another; then by name, so that two equal
+	// values always get the same placeholder.
 	slices.SortFunc(names, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(stage.Vars[b]), len(stage.Vars[a])), strings.Compare(a, b))
 	})
@@ -62,7 +62,7 @@ func newVeil(stage Stage) (*veil, error) {
 	return v, nil
 }
 
-// hide puts placeholders into text.
+// hide replaces values in text by placeholders.
 func (v *veil) hide(text string) string {
 	text = v.plain.Replace(text)
 	for _, s := range v.sorts {
@@ -71,8 +71,8 @@ func (v *veil) hide(text string) string {
 	return text
 }
 
-// placeholder is the one of value, new or already given. Every answer has a
-// request id of its own, so numbers would say nothing there.
+// placeholder returns the placeholder of value, new or existing. Every answer has its own request
+// id, so numbers would be useless there.
 func (v *veil) placeholder(sort, value string) string {
 	if sort == "request-id" {
 		return "<request-id>"

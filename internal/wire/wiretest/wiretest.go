@@ -1,12 +1,11 @@
-// Package wiretest is what the tests of the JSON APIs share: conversations
-// kept as text, and a check of every exchange against the OpenAPI document. It
-// is linked into tests only.
+// Package wiretest helps to test the JSON APIs: it plays conversations stored as text, and checks
+// every exchange against the OpenAPI document. Only tests link it.
 //
 // # Conversations
 //
-// A conversation is a txtar file: requests and the answers they must get, in
-// order, each in its own section. Run plays it, and with the flag -update
-// rewrites the answers. The text before the first section says what it shows.
+// A conversation is a txtar file: requests and the answers they must get, in order, each in its own
+// section. Run plays it, and with the flag -update rewrites the answers. The text before the first
+// section describes it.
 //
 //	A contact is added once.
 //
@@ -38,20 +37,18 @@
 //
 //	Contact deleted
 //
-// A request is a line with method and path, header lines, and after an empty
-// line the body, without its last newline. A body that cannot be written as
-// text is one Go string behind the word quoted: quoted "{\"name\":\"\xff\"}".
-// {{name}} stands for a variable of the Stage or a value kept from an answer.
+// A request is a line with method and path, header lines, and after an empty line the body, without
+// its last newline. A body that cannot be written as text is one Go string behind the word quoted:
+// quoted "{\"name\":\"\xff\"}". {{name}} stands for a variable of the Stage or a value kept from an
+// answer.
 //
-// An answer is the status, those headers that matter (see Stage.Headers), and
-// the body; JSON is indented for reading. What differs from run to run is shown
-// as a placeholder, numbered in order of appearance, the same value always by
-// the same one: <uuid-1>, <time-1>, <secret-1>; request ids are <request-id>.
-// Values of the Stage's variables that are long enough not to be there by
-// chance are shown as {{name}}.
+// An answer is the status, the relevant headers (see Stage.Headers), and the body; JSON is indented
+// for reading. Volatile values are shown as placeholders, numbered in order of appearance. Equal
+// values have the same placeholder: <uuid-1>, <time-1>, <secret-1>; request ids are <request-id>.
+// Values of the Stage's variables are shown as {{name}}, if they are too long to occur by chance.
 //
-// keep takes values out of the answer before it: the path of a member (dots
-// between names, arrays by index: items.0.license_key) or "header" and a name.
+// keep stores values of the answer before it: the path of a member (dots between names, arrays by
+// index: items.0.license_key) or "header" and a name.
 package wiretest
 
 import (
@@ -63,8 +60,8 @@ import (
 	"claviger/internal/wire"
 )
 
-// Serve serves h over real HTTP for one test and returns its URL. Errors that
-// the sender is not shown are written to the test's log.
+// Serve serves h over real HTTP for one test and returns its URL. Internal errors are written to
+// the test's log.
 func Serve(t testing.TB, h http.Handler) string {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -17,7 +17,7 @@ import (
 	"claviger/internal/wire/wiretest"
 )
 
-// board is a small service to hold conversations with.
+// board is a small service for conversations.
 type board struct{ made int }
 
 type note struct {
@@ -30,7 +30,7 @@ func (b *board) add(w http.ResponseWriter, r *http.Request) error {
 	var in struct {
 		Text string `json:"text"`
 	}
-	if err := wire.Decode(w, r, &in); err != nil {
+	if _, err := (wire.Decoder{}).Decode(w, r, &in); err != nil {
 		return err
 	}
 	if in.Text == "" {
@@ -96,7 +96,7 @@ func TestOperationsAreTheRoutes(t *testing.T) {
 	}
 }
 
-// witness is a test that may fail: it writes down what it was told.
+// witness is a test that may fail: it records its messages.
 type witness struct {
 	testing.TB
 	said []string
@@ -108,7 +108,7 @@ func (w *witness) Errorf(format string, args ...any) {
 
 const good = `{"id":"00000000-0000-4000-8000-000000000001","text":"x","created_at":"2026-01-01T00:00:00.000000Z"}`
 
-// exchanges are right or wrong by testdata/openapi.yaml.
+// exchanges are right or wrong according to testdata/openapi.yaml.
 var exchanges = []struct {
 	name           string
 	method, target string
@@ -117,7 +117,7 @@ var exchanges = []struct {
 	status         int
 	header         string // "Name: value"
 	body           string
-	want           string // part of the complaint; "" when there is none
+	want           string // part of the complaint; "": none
 }{
 	{"right", "POST", "/v1/notes", "application/json", `{"text":"x"}`, 201, "", good, ""},
 	{"right, with a slash", "POST", "/v1/notes/", "application/json", `{"text":"x"}`, 201, "", good, ""},

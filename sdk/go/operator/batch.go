@@ -8,24 +8,24 @@ import (
 	"net/http"
 )
 
-// The bounds of a batch.
+// Limits of a batch.
 const (
 	maxBatchLicenses = 1000
 	maxBatchBytes    = 2 << 20
 )
 
-// CreatePurchases sells up to 1,000 licenses by one request and returns what became of
-// each order, in their order. Some may be refused. Each order needs an ExternalID, by
-// which a repeated one is recognised: after an error, send the same orders again.
+// CreatePurchases sells up to 1,000 licenses with one request and returns the result of each order,
+// in the same order. Some may be refused. Each order needs an ExternalID, which identifies a
+// repeat: after an error, send the same orders again.
 func (c *Client) CreatePurchases(ctx context.Context, orders []NewPurchase) ([]OrderResult, error) {
 	var out OrderResultList
 	_, err := c.rest.Do(ctx, Request{Method: http.MethodPost, Path: base + "purchases/batch", Body: orders, Repeatable: true}, &out)
 	return out.Items, err
 }
 
-// SellAll sells any number of orders in batches, and yields what became of each, in
-// their order. It takes as many orders as fit into a batch, and the next when all
-// answers to it were taken. An error ends it; see CreatePurchases.
+// SellAll sells any number of orders in batches, and yields the result of each, in the same order.
+// It reads as many orders as fit into a batch, and the next ones after all results were consumed.
+// An error ends it; see CreatePurchases.
 func (c *Client) SellAll(ctx context.Context, orders iter.Seq[NewPurchase]) iter.Seq2[OrderResult, error] {
 	return func(yield func(OrderResult, error) bool) {
 		var batch []NewPurchase

@@ -1,9 +1,8 @@
-// Package operator is the client of the marketplace: it sells licenses, refunds and
-// holds them, and looks after partners and users.
+// Package operator is the client of the marketplace: it sells, refunds and holds licenses, and
+// manages partners and users.
 //
-// A purchase, a refund and a plan change are sent with an idempotency key, one of the
-// client's own unless you give yours by WithIdempotencyKey: a request that is repeated
-// is not carried out twice.
+// Purchases, refunds and plan changes are sent with an idempotency key, generated unless you set it
+// with WithIdempotencyKey: a repeated request is not executed twice.
 package operator
 
 import (
@@ -16,8 +15,7 @@ import (
 	"claviger/sdk/go/internal/rest"
 )
 
-// Config is how a client reaches the service: its URL and an operator token, and what
-// may be left out.
+// Config configures a client: the service's URL, an operator token, and options.
 type Config = rest.Config
 
 // Error is a refusal by the service, found by errors.As.
@@ -26,20 +24,19 @@ type Error = rest.Error
 // Page is one page of a list.
 type Page[T any] = rest.Page[T]
 
-// Response is an answer as it came, from Send.
+// Response is an unprocessed answer, from Send.
 type Response = rest.Response
 
-// Request is a request as it is sent by Send.
+// Request is a request for Send.
 type Request = rest.Request
 
-// Time is a time that may not have happened, and is zero then.
+// Time is a time that may be missing, and is zero then.
 type Time = rest.Time
 
-// Client calls /operator/v1 with an operator token. It may be used by several
-// goroutines at once.
+// Client calls /operator/v1 with an operator token. It is safe for concurrent use.
 type Client struct{ rest *rest.Client }
 
-// NewClient makes a client.
+// NewClient returns a client.
 func NewClient(c Config) (*Client, error) {
 	r, err := rest.New(c)
 	if err != nil {
@@ -48,18 +45,17 @@ func NewClient(c Config) (*Client, error) {
 	return &Client{r}, nil
 }
 
-// Send sends any request once and returns what came back, whatever its status. The
-// methods below are what you want otherwise.
+// Send sends any request once and returns the answer with any status. Prefer the methods below.
 func (c *Client) Send(ctx context.Context, r Request) (*Response, error) { return c.rest.Send(ctx, r) }
 
 // Option changes one request.
 type Option func(*Request)
 
-// WithIdempotencyKey sends your own idempotency key, which then works over restarts of
-// your program, too.
+// WithIdempotencyKey sends your own idempotency key, which also works across restarts of your
+// program.
 func WithIdempotencyKey(key string) Option { return func(r *Request) { r.IdempotencyKey = key } }
 
-// once is a POST that must not be carried out twice.
+// once sends a POST that must not be executed twice.
 func once[T any](ctx context.Context, c *Client, path string, body any, options []Option) (out T, err error) {
 	r := Request{Method: http.MethodPost, Path: path, Body: body, IdempotencyKey: rand.Text()}
 	for _, o := range options {
@@ -98,7 +94,7 @@ func planPath(partnerID int64, tier int) string {
 	return partnerPath(partnerID, "/plans/"+strconv.Itoa(tier))
 }
 
-// Order is in which order a list is, and how long its pages are.
+// Order is the order and the page size of a list.
 type Order struct {
 	OldestFirst bool
 	Limit       int // items on a page; 0: 100

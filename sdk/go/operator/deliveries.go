@@ -10,7 +10,7 @@ import (
 	"claviger/sdk/go/internal/rest"
 )
 
-// DeliveryFilter says which deliveries are meant; what is zero does not narrow.
+// DeliveryFilter narrows a list of deliveries. Zero fields are ignored.
 type DeliveryFilter struct {
 	State      string // delivered, waiting, failing, exhausted, superseded, or failed for the last three
 	Event      string // purchase, activate or deactivate
@@ -39,7 +39,7 @@ func setTime(q url.Values, name string, at time.Time) {
 	}
 }
 
-// SearchFilter says which licenses are searched for; what is zero does not narrow.
+// SearchFilter narrows a search for licenses. Zero fields are ignored.
 type SearchFilter struct {
 	Key      string // or its end, of four characters or more
 	Status   string
@@ -48,7 +48,7 @@ type SearchFilter struct {
 	Limit    int // items on a page; 0: 100
 }
 
-// PartnerLicenses finds licenses, the newest first.
+// PartnerLicenses finds licenses, newest first.
 func (c *Client) PartnerLicenses(ctx context.Context, partnerID int64, f SearchFilter) iter.Seq2[License, error] {
 	q := url.Values{"key": {f.Key}, "status": {f.Status}, "tier": {rest.Number(f.Tier)}, "limit": {rest.Number(f.Limit)}}
 	setTime(q, "from", f.From)
@@ -56,8 +56,8 @@ func (c *Client) PartnerLicenses(ctx context.Context, partnerID int64, f SearchF
 	return rest.All[License](ctx, c.rest, rest.Target(partnerPath(partnerID, "/licenses"), q))
 }
 
-// AllDeliveries lists the deliveries of all partners, or of one, if partnerID is not 0, with
-// their last attempts, the newest event first.
+// AllDeliveries lists the deliveries of all partners, or of one if partnerID is not 0, with their
+// last attempts, newest event first.
 func (c *Client) AllDeliveries(ctx context.Context, partnerID int64, f DeliveryFilter) iter.Seq2[PartnerDelivery, error] {
 	q := f.query()
 	if partnerID != 0 {
@@ -66,7 +66,7 @@ func (c *Client) AllDeliveries(ctx context.Context, partnerID int64, f DeliveryF
 	return rest.All[PartnerDelivery](ctx, c.rest, rest.Target(base+"deliveries", q))
 }
 
-// Deliveries lists deliveries with their last attempts, the newest event first.
+// Deliveries lists deliveries with their last attempts, newest event first.
 func (c *Client) Deliveries(ctx context.Context, partnerID int64, f DeliveryFilter) iter.Seq2[Delivery, error] {
 	return rest.All[Delivery](ctx, c.rest, rest.Target(partnerPath(partnerID, "/deliveries"), f.query()))
 }
@@ -76,13 +76,13 @@ func (c *Client) Delivery(ctx context.Context, partnerID, eventID int64) (Delive
 	return get[DeliveryDetail](ctx, c, partnerPath(partnerID, "/deliveries/"+strconv.FormatInt(eventID, 10)))
 }
 
-// Attempt reads one attempt with what went over the wire.
+// Attempt reads one attempt with its request and response.
 func (c *Client) Attempt(ctx context.Context, partnerID, eventID, attemptID int64) (DeliveryAttempt, error) {
 	return get[DeliveryAttempt](ctx, c, partnerPath(partnerID, "/deliveries/"+strconv.FormatInt(eventID, 10)+"/attempts/"+strconv.FormatInt(attemptID, 10)))
 }
 
-// EstimateRedelivery counts what a redelivery would send, and says how long it takes at
-// a rate; 0 is the usual one.
+// EstimateRedelivery counts the events of a redelivery, and returns its duration at a rate; 0 is
+// the usual one.
 func (c *Client) EstimateRedelivery(ctx context.Context, partnerID int64, f DeliveryFilter, rate int) (RedeliveryEstimate, error) {
 	q := f.query()
 	q.Del("limit")
@@ -90,27 +90,27 @@ func (c *Client) EstimateRedelivery(ctx context.Context, partnerID int64, f Deli
 	return get[RedeliveryEstimate](ctx, c, rest.Target(partnerPath(partnerID, "/redeliveries/estimate"), q))
 }
 
-// BeginRedelivery has many events sent again.
+// BeginRedelivery starts to send many events again.
 func (c *Client) BeginRedelivery(ctx context.Context, partnerID int64, o RedeliveryOrder) (RedeliveryJob, error) {
 	return post[RedeliveryJob](ctx, c, partnerPath(partnerID, "/redeliveries"), o)
 }
 
-// Redeliveries lists redeliveries, the newest first.
+// Redeliveries lists redeliveries, newest first.
 func (c *Client) Redeliveries(ctx context.Context, partnerID int64) iter.Seq2[RedeliveryJob, error] {
 	return rest.All[RedeliveryJob](ctx, c.rest, partnerPath(partnerID, "/redeliveries"))
 }
 
-// Redelivery says how far a redelivery is.
+// Redelivery returns the progress of a redelivery.
 func (c *Client) Redelivery(ctx context.Context, partnerID, id int64) (RedeliveryJob, error) {
 	return get[RedeliveryJob](ctx, c, partnerPath(partnerID, "/redeliveries/"+strconv.FormatInt(id, 10)))
 }
 
-// PauseRedelivery has a redelivery wait.
+// PauseRedelivery pauses a redelivery.
 func (c *Client) PauseRedelivery(ctx context.Context, partnerID, id int64) (RedeliveryJob, error) {
 	return post[RedeliveryJob](ctx, c, partnerPath(partnerID, "/redeliveries/"+strconv.FormatInt(id, 10)+"/pause"), nil)
 }
 
-// ResumeRedelivery has a redelivery go on.
+// ResumeRedelivery continues a redelivery.
 func (c *Client) ResumeRedelivery(ctx context.Context, partnerID, id int64) (RedeliveryJob, error) {
 	return post[RedeliveryJob](ctx, c, partnerPath(partnerID, "/redeliveries/"+strconv.FormatInt(id, 10)+"/resume"), nil)
 }

@@ -9,21 +9,20 @@ import (
 // ImportFormat is the form of a file of licenses.
 type ImportFormat string
 
-// The formats: a table whose first row names the columns, or an ImportLine on each line.
+// The formats: a table with column names in its first row, or an ImportLine on each line.
 const (
 	ImportCSV    ImportFormat = "text/csv"
 	ImportNDJSON ImportFormat = "application/x-ndjson"
 )
 
-// ImportOptions say how licenses are brought in.
+// ImportOptions are the options of an import.
 type ImportOptions struct {
 	DryRun   bool // nothing is stored
 	Webhooks bool // the event of each license is delivered to its partner
 }
 
-// ImportLicenses brings licenses in that were sold elsewhere, at most 16 MiB of them, and
-// returns what became of the lines. To repeat it changes nothing: after an error, send the
-// same again.
+// ImportLicenses imports licenses that were sold elsewhere, at most 16 MiB, and returns the results
+// of the lines. Repeating it changes nothing: after an error, send the same again.
 func (c *Client) ImportLicenses(ctx context.Context, format ImportFormat, text []byte, o ImportOptions) (ImportReport, error) {
 	q := url.Values{}
 	if o.DryRun {

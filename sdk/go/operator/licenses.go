@@ -14,14 +14,14 @@ func (c *Client) CreatePurchase(ctx context.Context, p NewPurchase, options ...O
 	return once[Sale](ctx, c, base+"purchases", p, options)
 }
 
-// PurchaseFilter narrows a list of purchases; what is zero does not.
+// PurchaseFilter narrows a list of purchases. Zero fields are ignored.
 type PurchaseFilter struct {
 	PartnerID  int64
 	ExternalID string
 	Order
 }
 
-// Purchases lists purchases to the end, page by page.
+// Purchases lists all purchases, page by page.
 func (c *Client) Purchases(ctx context.Context, f PurchaseFilter) iter.Seq2[Purchase, error] {
 	q := f.query()
 	q.Set("partner_id", rest.Number(f.PartnerID))
@@ -39,7 +39,7 @@ func (c *Client) ReverseRefund(ctx context.Context, id int64) (Refunded, error) 
 	return post[Refunded](ctx, c, base+"refunds/"+strconv.FormatInt(id, 10)+"/reverse", nil)
 }
 
-// LicenseSearch narrows a search for licenses; what is zero does not.
+// LicenseSearch narrows a search for licenses. Zero fields are ignored.
 type LicenseSearch struct {
 	LicenseKey string
 	Email      string
@@ -49,7 +49,7 @@ type LicenseSearch struct {
 	Order
 }
 
-// Licenses lists licenses to the end, page by page.
+// Licenses lists all licenses, page by page.
 func (c *Client) Licenses(ctx context.Context, s LicenseSearch) iter.Seq2[OperatorLicense, error] {
 	q := s.query()
 	for name, value := range map[string]string{
@@ -65,7 +65,7 @@ func (c *Client) License(ctx context.Context, key string) (OperatorLicense, erro
 	return get[OperatorLicense](ctx, c, licensePath(key, ""))
 }
 
-// Explain says why a license has its status and tier.
+// Explain returns why a license has its status and tier.
 func (c *Client) Explain(ctx context.Context, key string) (Explanation, error) {
 	return get[Explanation](ctx, c, licensePath(key, "/explain"))
 }
@@ -75,7 +75,7 @@ func (c *Client) LicenseEvents(ctx context.Context, key string, o Order) iter.Se
 	return rest.All[LicenseEvent](ctx, c.rest, rest.Target(licensePath(key, "/events"), o.query()))
 }
 
-// WebhookResponses lists the attempts to tell a partner of a license's events.
+// WebhookResponses lists the delivery attempts of a license's events.
 func (c *Client) WebhookResponses(ctx context.Context, key string, o Order) iter.Seq2[WebhookResponse, error] {
 	return rest.All[WebhookResponse](ctx, c.rest, rest.Target(licensePath(key, "/webhook-responses"), o.query()))
 }
@@ -114,26 +114,26 @@ func (c *Client) ChangePlan(ctx context.Context, key string, p PlanChange, optio
 	return once[OperatorLicense](ctx, c, licensePath(key, "/plan"), p, options)
 }
 
-// Events reads up to 100 events of all partners that follow an event id; 0 is before
-// the first. Nothing below an event that was read appears later.
+// Events reads up to 100 events of all partners after an event id; 0 is before the first. No event
+// with a smaller id appears later.
 func (c *Client) Events(ctx context.Context, after int64) ([]Event, error) {
 	list, err := get[EventList](ctx, c, base+"events?after="+strconv.FormatInt(after, 10))
 	return list.Items, err
 }
 
-// Redeliver has the webhook of an event sent again.
+// Redeliver sends the webhook of an event again.
 func (c *Client) Redeliver(ctx context.Context, eventID int64) (Redelivery, error) {
 	return post[Redelivery](ctx, c, base+"events/"+strconv.FormatInt(eventID, 10)+"/redeliver", nil)
 }
 
-// AuditFilter narrows the audit log; what is zero does not.
+// AuditFilter narrows the audit log. Zero fields are ignored.
 type AuditFilter struct {
 	Subject, Action, Actor string
 	From, To               string // RFC 3339
 	Order
 }
 
-// Audit lists who did what, to the end, page by page.
+// Audit lists actions with their actors, page by page.
 func (c *Client) Audit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry, error] {
 	q := f.query()
 	for name, value := range map[string]string{"subject": f.Subject, "action": f.Action, "actor": f.Actor, "from": f.From, "to": f.To} {
@@ -145,13 +145,13 @@ func (c *Client) Audit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry,
 // Stats counts partners, licenses, events and deliveries.
 func (c *Client) Stats(ctx context.Context) (Stats, error) { return get[Stats](ctx, c, base+"stats") }
 
-// UserFilter narrows a list of users; what is zero does not.
+// UserFilter narrows a list of users. Zero fields are ignored.
 type UserFilter struct {
 	Email, ExternalID string
 	Order
 }
 
-// Users lists users to the end, page by page.
+// Users lists all users, page by page.
 func (c *Client) Users(ctx context.Context, f UserFilter) iter.Seq2[User, error] {
 	q := f.query()
 	for name, values := range (url.Values{"email": {f.Email}, "external_id": {f.ExternalID}}) {
@@ -160,7 +160,7 @@ func (c *Client) Users(ctx context.Context, f UserFilter) iter.Seq2[User, error]
 	return rest.All[User](ctx, c.rest, rest.Target(base+"users", q))
 }
 
-// CreateUser makes a user, or returns the one with that address.
+// CreateUser creates a user, or returns the one with that address.
 func (c *Client) CreateUser(ctx context.Context, p Person) (User, error) {
 	return post[User](ctx, c, base+"users", p)
 }
@@ -170,12 +170,12 @@ func (c *Client) User(ctx context.Context, id int64) (User, error) {
 	return get[User](ctx, c, userPath(id, ""))
 }
 
-// EraseUser removes everything that tells who a user was. There is no way back.
+// EraseUser deletes all personal data of a user. It cannot be undone.
 func (c *Client) EraseUser(ctx context.Context, id int64) (User, error) {
 	return call[User](ctx, c, "DELETE", userPath(id, ""), nil)
 }
 
-// UserSessions lists where a user is signed in, the last used session first.
+// UserSessions lists the sessions of a user, last used first.
 func (c *Client) UserSessions(ctx context.Context, userID int64) ([]UserSession, error) {
 	list, err := get[UserSessionList](ctx, c, userPath(userID, "/sessions"))
 	return list.Items, err
@@ -193,7 +193,7 @@ func (c *Client) EndUserSessions(ctx context.Context, userID int64) error {
 	return err
 }
 
-// SignInLink makes a link that signs a user in once, and leads to a page of the service.
+// SignInLink creates a link that signs a user in once and leads to a page of the service.
 func (c *Client) SignInLink(ctx context.Context, userID int64, next string) (SignInLink, error) {
 	var n NewSignInLink
 	if next != "" {

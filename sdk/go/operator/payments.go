@@ -6,14 +6,14 @@ import (
 	"strconv"
 )
 
-// RefundOutcome is what became of an order to refund: it is recorded or, where something
-// of it was paid by Stripe, Stripe is asked, and PaymentRefunds says how far that is.
+// RefundOutcome is the result of a refund order. It is recorded or, if a part was paid with Stripe,
+// requested there, and PaymentRefunds has the progress.
 type RefundOutcome struct {
 	Refunded
 	AskedRefunds
 }
 
-// PaymentRefund returns how far a refund by Stripe is.
+// PaymentRefund returns the progress of a refund by Stripe.
 func (c *Client) PaymentRefund(ctx context.Context, id int64) (PaymentRefund, error) {
 	return get[PaymentRefund](ctx, c, base+"payments/refunds/"+strconv.FormatInt(id, 10))
 }
@@ -23,17 +23,17 @@ func (c *Client) PaymentProblems(ctx context.Context) (PaymentProblemList, error
 	return get[PaymentProblemList](ctx, c, base+"payments/problems")
 }
 
-// RefundPaymentProblem has the money of a payment go back that bought nothing.
+// RefundPaymentProblem refunds a payment that bought nothing.
 func (c *Client) RefundPaymentProblem(ctx context.Context, id int64) (PaymentRefund, error) {
 	return post[PaymentRefund](ctx, c, base+"payments/problems/"+strconv.FormatInt(id, 10)+"/refund", nil)
 }
 
-// DismissPaymentProblem says that somebody has dealt with one.
+// DismissPaymentProblem marks a problem as solved.
 func (c *Client) DismissPaymentProblem(ctx context.Context, id int64) (PaymentProblem, error) {
 	return post[PaymentProblem](ctx, c, base+"payments/problems/"+strconv.FormatInt(id, 10)+"/dismiss", nil)
 }
 
-// PlanChangePrice returns what a change of plan costs in the shop.
+// PlanChangePrice returns the price rule for plan changes in the shop.
 func (c *Client) PlanChangePrice(ctx context.Context, partnerID int64) (PlanChangePrice, error) {
 	return get[PlanChangePrice](ctx, c, partnerPath(partnerID, "/plan-change-price"))
 }

@@ -9,7 +9,7 @@ import (
 	"claviger/sdk/go/internal/rest"
 )
 
-// RequestFilter narrows a list of refused calls; what is zero does not.
+// RequestFilter narrows a list of refused calls. Zero fields are ignored.
 type RequestFilter struct {
 	Status     int
 	Code       string // or cause
@@ -34,8 +34,7 @@ func (f RequestFilter) query() url.Values {
 	return q
 }
 
-// Requests lists the calls of a partner that were refused in the last seven days, the
-// newest first.
+// Requests lists the refused calls of a partner in the last seven days, newest first.
 func (c *Client) Requests(ctx context.Context, partnerID int64, f RequestFilter) iter.Seq2[RefusedRequest, error] {
 	return rest.All[RefusedRequest](ctx, c.rest, rest.Target(partnerPath(partnerID, "/requests"), f.query()))
 }

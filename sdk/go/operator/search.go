@@ -10,13 +10,12 @@ import (
 	"claviger/sdk/go/internal/rest"
 )
 
-// Search finds what a text names: licenses, users, purchases, refunds and partners.
+// Search finds licenses, users, purchases, refunds and partners by a text.
 func (c *Client) Search(ctx context.Context, text string) (Found, error) {
 	return get[Found](ctx, c, rest.Target(base+"search", url.Values{"q": {text}}))
 }
 
-// FindFilter says which licenses or purchases of all partners are meant; what is zero
-// does not narrow.
+// FindFilter narrows a search for licenses or purchases of all partners. Zero fields are ignored.
 type FindFilter struct {
 	PartnerID  int64
 	Email      string // of the owner of a license, or the buyer of a purchase
@@ -36,7 +35,7 @@ func (f FindFilter) query() url.Values {
 	return q
 }
 
-// FindLicenses searches the licenses of all partners to the end, page by page.
+// FindLicenses searches the licenses of all partners, page by page.
 func (c *Client) FindLicenses(ctx context.Context, f FindFilter) iter.Seq2[OperatorLicense, error] {
 	q := f.query()
 	q.Set("key", f.Key)
@@ -45,40 +44,39 @@ func (c *Client) FindLicenses(ctx context.Context, f FindFilter) iter.Seq2[Opera
 	return rest.All[OperatorLicense](ctx, c.rest, rest.Target(base+"licenses/search", q))
 }
 
-// FindPurchases searches the purchases and plan changes of all partners to the end, page
-// by page.
+// FindPurchases searches the purchases and plan changes of all partners, page by page.
 func (c *Client) FindPurchases(ctx context.Context, f FindFilter) iter.Seq2[Purchase, error] {
 	q := f.query()
 	q.Set("external_id", f.ExternalID)
 	return rest.All[Purchase](ctx, c.rest, rest.Target(base+"purchases/search", q))
 }
 
-// LicensePurchases returns what was paid for a license, and its refunds.
+// LicensePurchases returns the payments for a license, and its refunds.
 func (c *Client) LicensePurchases(ctx context.Context, key string) (Chain, error) {
 	return get[Chain](ctx, c, licensePath(key, "/purchases"))
 }
 
-// Timeline returns what happened to a license, and the text for a reply.
+// Timeline returns the history of a license, and the text for a reply.
 func (c *Client) Timeline(ctx context.Context, key string) (Timeline, error) {
 	return get[Timeline](ctx, c, licensePath(key, "/timeline"))
 }
 
-// Purchase returns a purchase with its licenses as they are now.
+// Purchase returns a purchase with the current state of its licenses.
 func (c *Client) Purchase(ctx context.Context, id int64) (PurchaseDetail, error) {
 	return get[PurchaseDetail](ctx, c, base+"purchases/"+strconv.FormatInt(id, 10))
 }
 
-// Refund returns a refund with its licenses as they are now.
+// Refund returns a refund with the current state of its licenses.
 func (c *Client) Refund(ctx context.Context, id int64) (Refunded, error) {
 	return get[Refunded](ctx, c, base+"refunds/"+strconv.FormatInt(id, 10))
 }
 
-// PreviewRefund says what a refund would do; it changes nothing.
+// PreviewRefund returns the effect of a refund; it changes nothing.
 func (c *Client) PreviewRefund(ctx context.Context, r NewRefund) (EffectList, error) {
 	return post[EffectList](ctx, c, base+"refunds/preview", r)
 }
 
-// PreviewErase says what an erasure of a user would take; it changes nothing.
+// PreviewErase returns the effect of erasing a user; it changes nothing.
 func (c *Client) PreviewErase(ctx context.Context, id int64) (Erasure, error) {
 	return get[Erasure](ctx, c, base+"users/"+strconv.FormatInt(id, 10)+"/erasure")
 }

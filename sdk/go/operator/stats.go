@@ -8,13 +8,13 @@ import (
 	"claviger/sdk/go/internal/rest"
 )
 
-// PartnerStats reads a partner's numbers of so many days (in UTC) and hours, up to now.
+// PartnerStats reads a partner's figures for a number of days (in UTC) and hours, up to now.
 func (c *Client) PartnerStats(ctx context.Context, partnerID int64, days, hours int) (PartnerStats, error) {
 	return get[PartnerStats](ctx, c, rest.Target(partnerPath(partnerID, "/stats"), url.Values{"days": {strconv.Itoa(days)}, "hours": {strconv.Itoa(hours)}}))
 }
 
-// SalesStats reads what was sold in so many days (in UTC), today among them, per day and
-// per partner; a partnerID of 0 is all partners.
+// SalesStats reads the sales of a number of days (in UTC) including today, per day and per partner;
+// a partnerID of 0 means all partners.
 func (c *Client) SalesStats(ctx context.Context, partnerID int64, days int) (SalesStats, error) {
 	q := url.Values{"days": {strconv.Itoa(days)}}
 	if partnerID != 0 {

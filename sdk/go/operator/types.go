@@ -5,6 +5,8 @@ package operator
 import "encoding/json"
 import "time"
 
+import claviger "claviger/sdk/go"
+
 import "claviger/sdk/go/internal/rest"
 
 // PartnerStats is an object of the API.
@@ -18,101 +20,32 @@ type PartnerStats struct {
 	CountedTo time.Time `json:"counted_to,omitzero"`
 }
 
-// StatsDay is an object of the API.
-type StatsDay struct {
-	// The day in UTC.
-	Day string `json:"day"`
-	// Licenses that were sold.
-	Sold int64 `json:"sold"`
-	// Licenses that became active, whatever they were before.
-	Activated int64 `json:"activated"`
-	// Licenses that became deactivated, for whatever reason.
-	Deactivated int64 `json:"deactivated"`
-	// Those of them that were refunded.
-	Refunded int64 `json:"refunded"`
-	// Of the licenses sold on this day, those that were first activated within seven days, so
-	// far.
-	ActivatedWithin7Days int64 `json:"activated_within_7_days"`
-}
+// StatsDay is that of the partner's API.
+type StatsDay = claviger.StatsDay
 
-// StatsHour is an object of the API.
-type StatsHour struct {
-	// When the hour began.
-	Hour     time.Time     `json:"hour"`
-	Attempts StatsAttempts `json:"attempts"`
-	// The failed attempts by the status that was answered.
-	Failures []StatsFailures `json:"failures"`
-	Requests StatsRequests   `json:"requests"`
-}
+// StatsHour is that of the partner's API.
+type StatsHour = claviger.StatsHour
 
 // StatsAttempts: attempts to deliver a webhook.
-type StatsAttempts struct {
-	Succeeded int64 `json:"succeeded"`
-	Failed    int64 `json:"failed"`
-	// How long half of the answers took at most, in milliseconds, estimated; absent where no
-	// answer came.
-	P50Ms int64 `json:"p50_ms,omitzero"`
-	// Likewise, 95 of 100 answers.
-	P95Ms int64 `json:"p95_ms,omitzero"`
-}
+type StatsAttempts = claviger.StatsAttempts
 
-// StatsFailures is an object of the API.
-type StatsFailures struct {
-	// The HTTP status; 0 where no answer came.
-	Status  int       `json:"status"`
-	Count   int64     `json:"count"`
-	FirstAt time.Time `json:"first_at"`
-	LastAt  time.Time `json:"last_at"`
-}
+// StatsFailures is that of the partner's API.
+type StatsFailures = claviger.StatsFailures
 
 // StatsRequests: calls of the partner's API and of the OAuth endpoints.
-type StatsRequests struct {
-	Answered int64 `json:"answered"`
-	Refused  int64 `json:"refused"`
-}
+type StatsRequests = claviger.StatsRequests
 
-// RefusedRequest is an object of the API.
-type RefusedRequest struct {
-	// When the call came; of a group, the last one.
-	At time.Time `json:"at"`
-	// When the first call of a group came; otherwise the same as `at`.
-	FirstAt time.Time `json:"first_at"`
-	// How many calls this is.
-	Count int64 `json:"count"`
-	// These are all calls of a day that were refused in this way.
-	Grouped bool `json:"grouped"`
-	// The credentials were right. Otherwise anybody can have sent it who knows the client id,
-	// which is public.
-	Authenticated bool   `json:"authenticated"`
-	Method        string `json:"method"`
-	// The path without its query; of a group, its pattern. Anything that looks like a secret is
-	// left out.
-	Path string `json:"path"`
-	// The HTTP status of the answer. A refused authorization request is answered 303 to the
-	// redirect URL.
-	Status int `json:"status"`
-	// `error` of the answer.
-	Code string `json:"code"`
-	// Where the code stands for several causes, as `invalid_grant` does: which it was, such as
-	// `code_expired` or `redirect_uri_mismatch`.
-	Cause string `json:"cause,omitzero"`
-	// What was wrong and what to do.
-	Message string `json:"message"`
-	// What to quote when you ask us.
-	RequestID string `json:"request_id"`
-	// The license that the call was about, where it named one: in the path, or by a code or
-	// token.
-	LicenseKey string `json:"license_key,omitzero"`
-}
+// RefusedRequest is that of the partner's API.
+type RefusedRequest = claviger.RefusedRequest
 
 // Status: what the license is now.
-type Status string
+type Status = claviger.Status
 
 // The words of Status.
 const (
-	StatusInactive    Status = "inactive"
-	StatusActive      Status = "active"
-	StatusDeactivated Status = "deactivated"
+	StatusInactive    = claviger.StatusInactive
+	StatusActive      = claviger.StatusActive
+	StatusDeactivated = claviger.StatusDeactivated
 )
 
 // Reason: why an event happened.
@@ -136,37 +69,10 @@ const (
 
 // Check: one step of the check of a URL. A step that is neither `ok` nor a `warning` is why
 // a URL is refused.
-type Check struct {
-	// The URL that was called.
-	URL string `json:"url"`
-	// What was tried, such as `GET redirect_url` or `POST webhook_url: purchase`. For people;
-	// the wording may change.
-	Step string `json:"step"`
-	// Whether it went as it must.
-	OK bool `json:"ok"`
-	// Whether it is worth a look without being a reason to refuse.
-	Warning bool `json:"warning"`
-	// What came of it, in words.
-	Text string `json:"text"`
-	// What the mistake probably is and what to do about it, the likeliest first.
-	Likely []string `json:"likely,omitzero"`
-	// The request that was sent: request line, headers, an empty line and, byte for byte, the
-	// body.
-	Sent string `json:"sent"`
-	// Which text each signature in the request was made of. No secret is in it.
-	Signed []CheckSigned `json:"signed,omitzero"`
-	// What came back: status, headers, an empty line and the body, each cut after 2 KiB; `""`
-	// when there was no HTTP answer.
-	Answer string `json:"answer"`
-}
+type Check = claviger.Check
 
-// CheckSigned is an object of the API.
-type CheckSigned struct {
-	// The header that has the signature.
-	Header string `json:"header"`
-	// The text that was signed.
-	Text string `json:"text"`
-}
+// CheckSigned is that of the partner's API.
+type CheckSigned = claviger.CheckSigned
 
 // Partner is an object of the API.
 type Partner struct {
@@ -487,19 +393,8 @@ type Product struct {
 	UpdatedAt rest.Time `json:"updated_at"`
 }
 
-// ProductChange is an object of the API.
-type ProductChange struct {
-	Tagline *string `json:"tagline,omitempty"`
-	// Markdown.
-	Description  *string `json:"description,omitempty"`
-	Website      *string `json:"website,omitempty"`
-	SupportEmail *string `json:"support_email,omitempty"`
-	RefundTerms  *string `json:"refund_terms,omitempty"`
-	// A PNG, JPEG or WebP of 16 to 1024 pixels on each side and at most 512 KiB, in base64. It
-	// is stored as a square PNG of at most 256 pixels, without whatever else the file had in it.
-	// `""` removes the icon.
-	Icon *string `json:"icon,omitempty"`
-}
+// ProductChange is that of the partner's API.
+type ProductChange = claviger.ProductChange
 
 // Plan is an object of the API.
 type Plan struct {
@@ -519,9 +414,13 @@ type Plan struct {
 	// Whether the product page recommends this plan.
 	Recommended bool `json:"recommended"`
 	// Where the plan is among the others: the lowest number first, then the lowest tier.
-	Sort      int       `json:"sort"`
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
+	Sort int `json:"sort"`
+	// How many licenses of the plan one person can get in the shop; `0` is no limit. `-1` is not
+	// set: 1 while the price is 0, and no limit otherwise. This API, imports, transfers and
+	// plans with a `checkout_url` are not limited.
+	MaxPerBuyer int       `json:"max_per_buyer"`
+	CreatedAt   time.Time `json:"created_at"`
+	UpdatedAt   time.Time `json:"updated_at"`
 }
 
 // PlanList is an object of the API.
@@ -549,6 +448,10 @@ type NewPlan struct {
 	Recommended *bool `json:"recommended,omitempty"`
 	// Where the plan is among the others: the lowest number first, then the lowest tier.
 	Sort *int `json:"sort,omitempty"`
+	// How many licenses of the plan one person can get in the shop: from 1 to 1000, `0` for no
+	// limit, or `-1` for the default, which is 1 while the price is 0 and no limit otherwise.
+	// Left out, it stays as it is; a new plan has the default.
+	MaxPerBuyer *int `json:"max_per_buyer,omitempty"`
 }
 
 // Person: a person as a shop knows them, by an email address, by your own number or by both.
@@ -776,12 +679,14 @@ type PaymentProblem struct {
 	// What was paid and could not be sold: `paid_unknown` (its checkout is not here, as after a
 	// restore), `paid_twice`, `paid_other_amount`, `paid_refunded` (the license was refunded
 	// meanwhile), `paid_erased` (the buyer's account was deleted meanwhile), `paid_unsold`.
-	// Besides: `refund_refused` (a refund failed), `inquiry_opened` (a bank asks; it may become
-	// a dispute).
+	// Besides: `paid_not_standing` (it paid for a plan whose price was reduced by earlier money,
+	// which was refunded or lost to a dispute since), `refund_refused` (a refund failed),
+	// `inquiry_opened` (a bank asks; it may become a dispute), `not_answered` (Stripe gave no
+	// answer about a refund or a dispute for weeks, so it is no longer asked).
 	Kind string `json:"kind"`
 	// 0 where it is not known.
 	PartnerID int64 `json:"partner_id"`
-	// What it is about at Stripe.
+	// What it is about at Stripe; of `paid_not_standing`, our reference of the checkout.
 	ObjectID string `json:"object_id"`
 	// The payment at Stripe; `""` where it is not known.
 	PaymentIntent string `json:"payment_intent"`
@@ -852,8 +757,13 @@ type ChainLink struct {
 	Purchase Purchase `json:"purchase"`
 	// The refund that closed it, `0` while it is open.
 	RefundID int64 `json:"refund_id"`
-	// Whether a refund of this link alone would be taken.
+	// Whether a refund of this link alone would be accepted.
 	Refundable bool `json:"refundable"`
+	// Money of earlier purchases that reduced its price, in the currency of the purchase.
+	CreditCents int64 `json:"credit_cents"`
+	// Whether it is not refunded, and the money kept for the license covers its amount and its
+	// credit. The license has the tier of the newest link that stands.
+	Stands bool `json:"stands"`
 }
 
 // ChainLinkList is an object of the API.
@@ -978,24 +888,10 @@ type Refunded struct {
 }
 
 // License: a license as the partner sees it.
-type License struct {
-	LicenseKey string `json:"license_key"`
-	// The page where the buyer redeems it.
-	LicenseRedemptionURL string `json:"license_redemption_url"`
-	// The page where the buyer changes its plan.
-	LicenseChangePlanURL string    `json:"license_change_plan_url"`
-	Status               Status    `json:"status"`
-	Tier                 int       `json:"tier"`
-	CreatedAt            time.Time `json:"created_at"`
-	UpdatedAt            time.Time `json:"updated_at"`
-}
+type License = claviger.License
 
-// LicenseList is an object of the API.
-type LicenseList struct {
-	// How many items are in this list.
-	Size  int       `json:"size"`
-	Items []License `json:"items"`
-}
+// LicenseList is that of the partner's API.
+type LicenseList = claviger.LicenseList
 
 // OperatorLicense: a license with what only the marketplace sees.
 type OperatorLicense struct {
@@ -1042,14 +938,8 @@ type TransferOrder struct {
 	User Person `json:"user"`
 }
 
-// Explanation is an object of the API.
-type Explanation struct {
-	LicenseKey string `json:"license_key"`
-	Status     Status `json:"status"`
-	Tier       int    `json:"tier"`
-	// Sentences, in the order in which they should be read.
-	Explanation []string `json:"explanation"`
-}
+// Explanation is that of the partner's API.
+type Explanation = claviger.Explanation
 
 // LicenseEvent: an event as its partner reads it.
 type LicenseEvent struct {
@@ -1193,7 +1083,7 @@ type BulkAct struct {
 	Stopped string      `json:"stopped"`
 	Rows    BulkActRows `json:"rows"`
 	// What happens to how many rows, the most frequent first, ten at most; not in lists. A row
-	// that was refused at its turn counts as what was to happen to it.
+	// that was refused or failed at its turn counts as what was to happen to it.
 	Effects    []BulkActEffects `json:"effects,omitzero"`
 	CreatedAt  rest.Time        `json:"created_at"`
 	StartedAt  rest.Time        `json:"started_at"`
@@ -1209,6 +1099,9 @@ type BulkActRows struct {
 	Succeeded int64 `json:"succeeded"`
 	// That had changed when it was their turn.
 	Refused int64 `json:"refused"`
+	// That failed five times because of an internal error; each message has the id of the line
+	// in the log.
+	Failed int64 `json:"failed"`
 }
 
 // BulkActEffects is an object of the API.
@@ -1241,7 +1134,7 @@ type BulkRow struct {
 	// What the act does to it; empty while it is not checked and when it cannot be done.
 	Will   string `json:"will"`
 	Result string `json:"result"`
-	// The code of why it was refused or skipped.
+	// The code of why it was refused or skipped; `row_failed` if it failed.
 	Code string `json:"code"`
 	// Why it was.
 	Message string    `json:"message"`
@@ -1280,26 +1173,7 @@ type SpanRedelivery struct {
 }
 
 // Delivery: an event on its way to the webhook URL, with its last attempt.
-type Delivery struct {
-	EventID    int64  `json:"event_id"`
-	LicenseKey string `json:"license_key"`
-	Event      string `json:"event"`
-	State      string `json:"state"`
-	// Of the last attempt; 0 when there was no answer or no attempt yet.
-	StatusCode int `json:"status_code"`
-	// Why the last attempt failed; empty when it did not.
-	Cause string `json:"cause"`
-	// How many attempts are on record.
-	Attempts int `json:"attempts"`
-	// How long the last attempt took in milliseconds.
-	DurationMs int64 `json:"duration_ms"`
-	// When the event happened.
-	CreatedAt time.Time `json:"created_at"`
-	// Absent before the first attempt.
-	LastAttemptAt time.Time `json:"last_attempt_at,omitzero"`
-	// When it is sent next; absent when it is not.
-	NextAttemptAt time.Time `json:"next_attempt_at,omitzero"`
-}
+type Delivery = claviger.Delivery
 
 // PartnerDelivery: an event on its way to a partner, with its last attempt.
 type PartnerDelivery struct {
@@ -1347,184 +1221,42 @@ type ContactList struct {
 	Items []Contact `json:"items"`
 }
 
-// NewContact is an object of the API.
-type NewContact struct {
-	Name  string `json:"name"`
-	Email string `json:"email"`
-}
+// NewContact is that of the partner's API.
+type NewContact = claviger.NewContact
 
-// DeliveryList is an object of the API.
-type DeliveryList struct {
-	// How many items are in this answer.
-	Size  int        `json:"size"`
-	Items []Delivery `json:"items"`
-}
+// DeliveryList is that of the partner's API.
+type DeliveryList = claviger.DeliveryList
 
 // ManualSend: who had the event sent; absent when it was sent by schedule.
-type ManualSend struct {
-	// A person, an API key of the partner, a token of the marketplace, or the service.
-	By string `json:"by"`
-	// The person.
-	UserID int64 `json:"user_id,omitzero"`
-	// The redelivery that it was part of.
-	RedeliveryID int64 `json:"redelivery_id,omitzero"`
-	// When it would have been sent by schedule; this attempt takes its place.
-	InsteadOf time.Time `json:"instead_of,omitzero"`
-}
+type ManualSend = claviger.ManualSend
 
-// AttemptSummary is an object of the API.
-type AttemptSummary struct {
-	AttemptID int64 `json:"attempt_id"`
-	// Among those on record.
-	Number int       `json:"number"`
-	At     time.Time `json:"at"`
-	// 0 when there was no answer.
-	StatusCode int  `json:"status_code"`
-	Success    bool `json:"success"`
-	// Why it failed; empty when it did not.
-	Cause string `json:"cause"`
-	// What the mistake probably is.
-	Diagnosis  string     `json:"diagnosis,omitzero"`
-	DurationMs int64      `json:"duration_ms"`
-	Manual     ManualSend `json:"manual,omitzero"`
-}
+// AttemptSummary is that of the partner's API.
+type AttemptSummary = claviger.AttemptSummary
 
 // DeliveryDetail: a delivery with its attempts on record.
-type DeliveryDetail struct {
-	EventID    int64  `json:"event_id"`
-	LicenseKey string `json:"license_key"`
-	Event      string `json:"event"`
-	State      string `json:"state"`
-	// Of the last attempt; 0 when there was no answer or no attempt yet.
-	StatusCode int `json:"status_code"`
-	// Why the last attempt failed; empty when it did not.
-	Cause string `json:"cause"`
-	// How many attempts are on record.
-	Attempts int `json:"attempts"`
-	// How long the last attempt took in milliseconds.
-	DurationMs int64 `json:"duration_ms"`
-	// When the event happened.
-	CreatedAt time.Time `json:"created_at"`
-	// Absent before the first attempt.
-	LastAttemptAt time.Time `json:"last_attempt_at,omitzero"`
-	// When it is sent next; absent when it is not.
-	NextAttemptAt time.Time `json:"next_attempt_at,omitzero"`
-	// What is sent; the same on every attempt.
-	RequestBody string `json:"request_body"`
-	// The event of the same license that has to be delivered first.
-	WaitsFor    int64                     `json:"waits_for,omitzero"`
-	Manual      ManualSend                `json:"manual,omitzero"`
-	AttemptList DeliveryDetailAttemptList `json:"attempt_list"`
-}
+type DeliveryDetail = claviger.DeliveryDetail
 
-// DeliveryDetailAttemptList is an object of the API.
-type DeliveryDetailAttemptList struct {
-	Size  int              `json:"size"`
-	Items []AttemptSummary `json:"items"`
-}
+// DeliveryDetailAttemptList is that of the partner's API.
+type DeliveryDetailAttemptList = claviger.DeliveryDetailAttemptList
 
 // DeliveryAttempt: an attempt with what went over the wire.
-type DeliveryAttempt struct {
-	AttemptID int64 `json:"attempt_id"`
-	// Among those on record.
-	Number int       `json:"number"`
-	At     time.Time `json:"at"`
-	// 0 when there was no answer.
-	StatusCode int  `json:"status_code"`
-	Success    bool `json:"success"`
-	// Why it failed; empty when it did not.
-	Cause string `json:"cause"`
-	// What the mistake probably is.
-	Diagnosis  string     `json:"diagnosis,omitzero"`
-	DurationMs int64      `json:"duration_ms"`
-	Manual     ManualSend `json:"manual,omitzero"`
-	EventID    int64      `json:"event_id"`
-	URL        string     `json:"url"`
-	// The header that was sent, one `Name: value` per line.
-	RequestHeader string `json:"request_header"`
-	RequestBody   string `json:"request_body"`
-	// What `webhook-signature` signs.
-	SignedText string `json:"signed_text"`
-	// What `X-<Brand>-Signature` signs.
-	BrandSignedText string `json:"brand_signed_text"`
-	// The answer's body, up to 16 KiB; without an HTTP answer what went wrong.
-	ResponseBody string `json:"response_body"`
-	// How long the parts took, in microseconds; 0 where there was no such part. Absent for
-	// attempts of earlier versions.
-	Timing DeliveryAttemptTiming `json:"timing,omitzero"`
-}
+type DeliveryAttempt = claviger.DeliveryAttempt
 
 // DeliveryAttemptTiming: how long the parts took, in microseconds; 0 where there was no such
 // part. Absent for attempts of earlier versions.
-type DeliveryAttemptTiming struct {
-	// Resolving the host name.
-	DnsUs int64 `json:"dns_us"`
-	// Opening the connection.
-	ConnectUs int64 `json:"connect_us"`
-	// The TLS handshake.
-	TlsUs int64 `json:"tls_us"`
-	// From sending the request to the first byte of the answer.
-	FirstByteUs int64 `json:"first_byte_us"`
-	// A connection was open already.
-	Reused bool `json:"reused"`
-}
+type DeliveryAttemptTiming = claviger.DeliveryAttemptTiming
 
 // RedeliveryOrder: which events are sent again; at least one member says so.
-type RedeliveryOrder struct {
-	// As in the list of deliveries; without it events in any state.
-	State *string `json:"state,omitempty"`
-	Event *string `json:"event,omitempty"`
-	// A status, a class such as 4xx, none, or a cause such as timeout.
-	StatusCode *string `json:"status_code,omitempty"`
-	// Events that happened at this time or later.
-	From *string `json:"from,omitempty"`
-	// Events that happened before this time; missing means until now.
-	To         *string `json:"to,omitempty"`
-	LicenseKey *string `json:"license_key,omitempty"`
-	// Events a second; 0 or missing is 50.
-	Rate *int `json:"rate,omitempty"`
-}
+type RedeliveryOrder = claviger.RedeliveryOrder
 
-// RedeliveryEstimate is an object of the API.
-type RedeliveryEstimate struct {
-	// Events that would be sent.
-	Count int `json:"count"`
-	// There are more than were counted.
-	More bool `json:"more"`
-	Rate int  `json:"rate"`
-	// How long it takes at that rate.
-	Seconds int64 `json:"seconds"`
-}
+// RedeliveryEstimate is that of the partner's API.
+type RedeliveryEstimate = claviger.RedeliveryEstimate
 
-// RedeliveryJob is an object of the API.
-type RedeliveryJob struct {
-	RedeliveryID int64  `json:"redelivery_id"`
-	Status       string `json:"status"`
-	// Why it ended before its time.
-	Stopped    string    `json:"stopped,omitzero"`
-	State      string    `json:"state,omitzero"`
-	Event      string    `json:"event,omitzero"`
-	StatusCode string    `json:"status_code,omitzero"`
-	LicenseKey string    `json:"license_key,omitzero"`
-	From       time.Time `json:"from,omitzero"`
-	To         time.Time `json:"to"`
-	// Events a second; 0 for no limit.
-	Rate int `json:"rate"`
-	// How many events it would send, as counted when it began, up to 10,000.
-	Expected int64 `json:"expected"`
-	// How many events were queued so far, the newest of their licenses included.
-	Count int64 `json:"count"`
-	// How many of the expected were delivered since it began, and so are not sent.
-	Skipped    int64     `json:"skipped"`
-	CreatedAt  time.Time `json:"created_at"`
-	FinishedAt time.Time `json:"finished_at,omitzero"`
-}
+// RedeliveryJob is that of the partner's API.
+type RedeliveryJob = claviger.RedeliveryJob
 
-// RedeliveryList is an object of the API.
-type RedeliveryList struct {
-	Size  int             `json:"size"`
-	Items []RedeliveryJob `json:"items"`
-}
+// RedeliveryList is that of the partner's API.
+type RedeliveryList = claviger.RedeliveryList
 
 // Today is an object of the API.
 type Today struct {

@@ -1,15 +1,13 @@
-// Command go is a complete partner application in one file, with nothing but the standard
-// library.
+// Command go is a complete partner application in one file. It uses only the standard library.
 //
-// It verifies webhooks, stores what they say about licenses, and connects buyers: they come
-// back from the marketplace with a code, which it exchanges for the license that they
-// bought. Start it beside `claviger dev`, which prints the values:
+// It verifies webhooks, stores the licenses in them, and connects buyers: they return from the
+// marketplace with a code, which it exchanges for their license. Start it beside `claviger dev`,
+// which prints the values:
 //
 //	export MARKET_URL=… CLIENT_ID=… CLIENT_SECRET=… WEBHOOK_SECRET=…
 //	REDIRECT_URL=http://127.0.0.1:3000/callback DATABASE=licenses.json PORT=3000 go run main.go
 //
-// Your application has accounts and a database already: replace store and the cookie by
-// them.
+// Your application already has accounts and a database: use them instead of store and the cookie.
 package main
 
 import (
@@ -38,7 +36,7 @@ import (
 	"time"
 )
 
-// setting is a value of the environment, without which the program does not start.
+// setting returns a required environment variable; without it the program does not start.
 func setting(name string) string {
 	value := os.Getenv(name)
 	if value == "" {
@@ -47,7 +45,7 @@ func setting(name string) string {
 	return value
 }
 
-// license is what is known of a license, and which account it belongs to.
+// license is the state of a license, and its account.
 type license struct {
 	Key     string `json:"license_key"`
 	Status  string `json:"status"`
@@ -56,7 +54,7 @@ type license struct {
 	Account string `json:"account"` // "": none
 }
 
-// event is the body of a webhook, as far as this program uses it.
+// event is the part of a webhook's body that this program uses.
 type event struct {
 	Key     string `json:"license_key"`
 	Status  string `json:"license_status"`
@@ -66,7 +64,7 @@ type event struct {
 	Test    bool   `json:"test"`
 }
 
-// store is a file with all licenses, written whole before a webhook is answered.
+// store is a file with all licenses, rewritten before a webhook is answered.
 type store struct {
 	file string
 
@@ -86,7 +84,7 @@ func openStore(file string) (*store, error) {
 	return s, json.Unmarshal(text, &s.licenses)
 }
 
-// save writes a license; the caller has the lock.
+// save writes a license. The caller holds the lock.
 func (s *store) save(l license) error {
 	next := maps.Clone(s.licenses)
 	next[l.Key] = l
@@ -109,9 +107,9 @@ func (s *store) save(l license) error {
 	return nil
 }
 
-// apply applies an event: one that is not newer than what is stored changes nothing, so
-// events may come twice and in any order. A license that its buyer gave up, or lost to
-// another one, belongs to no account until it is connected again.
+// apply applies an event. An event that is not newer than the stored state changes nothing, so
+// events may come twice and in any order. A license that its buyer gave up, or lost to another one,
+// belongs to no account until it is connected again.
 func (s *store) apply(e event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,8 +124,8 @@ func (s *store) apply(e event) error {
 	return s.save(l)
 }
 
-// connect connects a license with an account. Its webhook usually came before; if not,
-// what the marketplace answered stands until it comes.
+// connect connects a license with an account. Its webhook has usually arrived before; if not, the
+// marketplace's answer is used until it arrives.
 func (s *store) connect(account string, l license) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +137,7 @@ func (s *store) connect(account string, l license) error {
 	return s.save(l)
 }
 
-// best is the license of an account that gives the most.
+// best returns the account's license with the most rights.
 func (s *store) best(account string) (license, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +152,7 @@ func (s *store) best(account string) (license, bool) {
 	}
 	return slices.MaxFunc(own, func(a, b license) int {
 		if (a.Status == "active") != (b.Status == "active") {
-			return cmp.Compare(b.Status, a.Status) // active is the first by the alphabet
+			return cmp.Compare(b.Status, a.Status) // active is first in the alphabet
 		}
 		return a.Tier - b.Tier
 	}), true
@@ -188,7 +186,7 @@ func verifyWebhook(secret string, h http.Header, body []byte, now time.Time) err
 	return nil
 }
 
-// application is the program.
+// application handles the requests.
 type application struct {
 	market, clientID, clientSecret, webhookSecret, redirectURL string
 
@@ -196,7 +194,7 @@ type application struct {
 	client http.Client
 }
 
-// webhook stores an event. One that is not stored is sent again.
+// webhook stores an event. If it fails, the marketplace sends the event again.
 func (a *application) webhook(w http.ResponseWriter, r *http.Request) {
 	answer := func(status int, success bool) {
 		w.Header().Set("Content-Type", "application/json")
@@ -232,16 +230,15 @@ func (a *application) home(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// connect is where the buyer begins; where they press Activate at the marketplace, it is
-// not used.
+// connect starts the connection for buyers who begin here, not with Activate at the marketplace.
 func (a *application) connect(w http.ResponseWriter, r *http.Request) {
 	state := random()
 	query := url.Values{"response_type": {"code"}, "client_id": {a.clientID}, "redirect_uri": {a.redirectURL}, "scope": {"openid"}, "state": {state}}
 	a.redirect(w, r, a.market+"/openid/authorize?"+query.Encode(), "state", state)
 }
 
-// callback is where the buyer comes back. A state is that of this browser; none means that
-// they began at the marketplace.
+// callback handles returning buyers. A state must belong to this browser; without one they began at
+// the marketplace.
 func (a *application) callback(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	switch {
@@ -270,8 +267,7 @@ func (a *application) callback(w http.ResponseWriter, r *http.Request) {
 	a.redirect(w, r, "/", "account", account)
 }
 
-// licenseOf exchanges a code for tokens, and a token for the license that the buyer
-// connects.
+// licenseOf exchanges a code for tokens, and a token for the license that the buyer connects.
 func (a *application) licenseOf(ctx context.Context, code string) (l license, err error) {
 	form := url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {a.redirectURL},
@@ -296,7 +292,7 @@ func (a *application) licenseOf(ctx context.Context, code string) (l license, er
 	return l, a.ask(r, &l)
 }
 
-// ask reads an answer of the marketplace, which has to be 200.
+// ask decodes an answer of the marketplace, which must be 200.
 func (a *application) ask(r *http.Request, out any) error {
 	resp, err := a.client.Do(r)
 	if err != nil {
@@ -336,7 +332,7 @@ func cookie(r *http.Request, name string) string {
 	return c.Value
 }
 
-// random is a name that nobody can guess.
+// random returns a name that cannot be guessed.
 func random() string {
 	b := make([]byte, 16)
 	_, _ = rand.Read(b) // it never fails

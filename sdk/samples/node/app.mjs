@@ -1,14 +1,14 @@
-// A complete partner application in one file, with nothing but Node 20 or newer.
+// A complete partner application in one file. It needs only Node 20 or newer.
 //
-// It verifies webhooks, stores what they say about licenses, and connects buyers: they come
-// back from the marketplace with a code, which it exchanges for the license that they bought.
-// Start it beside `claviger dev`, which prints the values:
+// It verifies webhooks, stores the licenses in them, and connects buyers: they return from the
+// marketplace with a code, which it exchanges for their license. Start it beside
+// `claviger dev`, which prints the values:
 //
 //     export MARKET_URL=… CLIENT_ID=… CLIENT_SECRET=… WEBHOOK_SECRET=…
 //     REDIRECT_URL=http://127.0.0.1:3000/callback DATABASE=licenses.json PORT=3000 node app.mjs
 //
-// Your application has accounts and a database already: replace the store and the cookie by
-// them.
+// Your application already has accounts and a database: use them instead of the store and the
+// cookie.
 import { Buffer } from "node:buffer";
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
@@ -21,8 +21,8 @@ const [MARKET, CLIENT_ID, CLIENT_SECRET, WEBHOOK_SECRET, REDIRECT_URL, DATABASE,
   return process.env[name];
 });
 
-// The store: what is known of each license, and which account it belongs to. It is a file,
-// written whole before a webhook is answered; Node runs one change at a time.
+// The store has the state of each license, and its account. It is a file that is rewritten
+// before a webhook is answered; Node runs one change at a time.
 const licenses = new Map(Object.entries(existsSync(DATABASE) ? JSON.parse(readFileSync(DATABASE, "utf8")) : {}));
 
 function save(key, license) {
@@ -38,7 +38,7 @@ function save(key, license) {
   licenses.set(key, license);
 }
 
-// apply applies an event: one that is not newer than what is stored changes nothing, so
+// apply applies an event. An event that is not newer than the stored state changes nothing, so
 // events may come twice and in any order. A license that its buyer gave up, or lost to
 // another one, belongs to no account until it is connected again.
 function apply(event) {
@@ -48,14 +48,14 @@ function apply(event) {
   save(event.license_key, { status: event.license_status, tier: event.tier, event_id: event.event_id, account: ends ? null : (old?.account ?? null) });
 }
 
-// connectLicense connects a license with an account. Its webhook usually came before; if
-// not, what the marketplace answered stands until it comes.
+// connectLicense connects a license with an account. Its webhook has usually arrived before;
+// if not, the marketplace's answer is used until it arrives.
 function connectLicense(account, license) {
   const known = licenses.get(license.license_key) ?? { status: license.status, tier: license.tier, event_id: 0 };
   save(license.license_key, { ...known, account });
 }
 
-// best is the license of an account that gives the most.
+// best returns the account's license with the most rights.
 function best(account) {
   const own = [...licenses].map(([key, l]) => ({ key, ...l })).filter((l) => account && l.account === account);
   return own.sort((a, b) => (b.status === "active") - (a.status === "active") || b.tier - a.tier)[0];
@@ -127,16 +127,16 @@ function home(req, res) {
   page(res, 200, `License ${found.key} is ${found.status}: ${gives}`);
 }
 
-// connect is where the buyer begins; where they press Activate at the marketplace, it is not
-// used.
+// connect starts the connection for buyers who begin here, not with Activate at the
+// marketplace.
 function connect(req, res) {
   const state = randomBytes(16).toString("hex");
   const query = new URLSearchParams({ response_type: "code", client_id: CLIENT_ID, redirect_uri: REDIRECT_URL, scope: "openid", state });
   redirect(res, `${MARKET}/openid/authorize?${query}`, `state=${state}`);
 }
 
-// callback is where the buyer comes back. A state is that of this browser; none means that
-// they began at the marketplace.
+// callback handles returning buyers. A state must belong to this browser; without one they
+// began at the marketplace.
 async function callback(req, res, query) {
   const code = query.get("code");
   if (!code) return page(res, 200, query.has("error") ? "You did not connect a license." : "The marketplace sends buyers here.", "/connect");

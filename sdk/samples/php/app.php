@@ -1,21 +1,21 @@
 <?php
-// A complete partner application in one file, with nothing but PHP 8 and its SQLite.
+// A complete partner application in one file. It needs only PHP 8 and its SQLite.
 //
-// It verifies webhooks, stores what they say about licenses, and connects buyers: they come
-// back from the marketplace with a code, which it exchanges for the license that they bought.
-// Start it beside `claviger dev`, which prints the values:
+// It verifies webhooks, stores the licenses in them, and connects buyers: they return from the
+// marketplace with a code, which it exchanges for their license. Start it beside
+// `claviger dev`, which prints the values:
 //
 //     export MARKET_URL=… CLIENT_ID=… CLIENT_SECRET=… WEBHOOK_SECRET=…
 //     REDIRECT_URL=http://127.0.0.1:3000/callback DATABASE=licenses.db php -S 127.0.0.1:3000 app.php
 //
-// Your application has accounts and a database already: replace the table and the cookie by
-// them.
+// Your application already has accounts and a database: use them instead of the table and the
+// cookie.
 
 function setting(string $name): string {
     return getenv($name) ?: throw new RuntimeException("set $name in the environment; the beginning of this file says how");
 }
 
-// database is what is known of licenses, and which account each belongs to.
+// database has the state of each license, and its account.
 function database(): PDO {
     $db = new PDO('sqlite:' . setting('DATABASE'), null, null, [PDO::ATTR_ERRMODE => PDO::ERRMODE_EXCEPTION, PDO::ATTR_TIMEOUT => 5]);
     $db->exec('CREATE TABLE IF NOT EXISTS licenses (
@@ -23,9 +23,9 @@ function database(): PDO {
     return $db;
 }
 
-// apply applies an event: one that is not newer than what is stored changes nothing, so events
-// may come twice and in any order. A license that its buyer gave up, or lost to another one,
-// belongs to no account until it is connected again.
+// apply applies an event. An event that is not newer than the stored state changes nothing, so
+// events may come twice and in any order. A license that its buyer gave up, or lost to another
+// one, belongs to no account until it is connected again.
 function apply(array $event): void {
     database()->prepare("INSERT INTO licenses (license_key, status, tier, event_id) VALUES (?, ?, ?, ?)
         ON CONFLICT (license_key) DO UPDATE SET status = excluded.status, tier = excluded.tier, event_id = excluded.event_id,
@@ -35,8 +35,8 @@ function apply(array $event): void {
         ]);
 }
 
-// connect_license connects a license with an account. Its webhook usually came before; if not,
-// what the marketplace answered stands until it comes.
+// connect_license connects a license with an account. Its webhook has usually arrived before;
+// if not, the marketplace's answer is used until it arrives.
 function connect_license(string $account, array $license): void {
     $db = database();
     $db->prepare('INSERT INTO licenses (license_key, status, tier, event_id) VALUES (?, ?, ?, 0) ON CONFLICT DO NOTHING')
@@ -44,7 +44,7 @@ function connect_license(string $account, array $license): void {
     $db->prepare('UPDATE licenses SET account = ? WHERE license_key = ?')->execute([$account, $license['license_key']]);
 }
 
-// best is the license of an account that gives the most; null if it has none.
+// best returns the account's license with the most rights, or null.
 function best(string $account): ?array {
     $found = database()->prepare("SELECT license_key, status, tier FROM licenses WHERE account = ?
         ORDER BY status = 'active' DESC, tier DESC LIMIT 1");
@@ -135,15 +135,15 @@ function home(): void {
     page(200, "License {$found['license_key']} is {$found['status']}: $gives");
 }
 
-// connect is where the buyer begins; where they press Activate at the marketplace, it is not
-// used.
+// connect starts the connection for buyers who begin here, not with Activate at the
+// marketplace.
 function connect(): void {
     $state = bin2hex(random_bytes(16));
     $query = ['response_type' => 'code', 'client_id' => setting('CLIENT_ID'), 'redirect_uri' => setting('REDIRECT_URL'), 'scope' => 'openid', 'state' => $state];
     redirect(setting('MARKET_URL') . '/openid/authorize?' . http_build_query($query), 'state', $state);
 }
 
-// callback is where the buyer comes back. A state is that of this browser; none means that they
+// callback handles returning buyers. A state must belong to this browser; without one they
 // began at the marketplace.
 function callback(): void {
     if (!is_string($_GET['code'] ?? null) || $_GET['code'] === '') {

@@ -1,13 +1,13 @@
-"""A complete partner application in one file, with nothing but Python 3.8 and newer.
+"""A complete partner application in one file. It needs only Python 3.8 or newer.
 
-It verifies webhooks, stores what they say about licenses, and connects buyers: they come back
-from the marketplace with a code, which it exchanges for the license that they bought. Start it
-beside `claviger dev`, which prints the values:
+It verifies webhooks, stores the licenses in them, and connects buyers: they return from the
+marketplace with a code, which it exchanges for their license. Start it beside `claviger dev`,
+which prints the values:
 
     export MARKET_URL=… CLIENT_ID=… CLIENT_SECRET=… WEBHOOK_SECRET=…
     REDIRECT_URL=http://127.0.0.1:3000/callback DATABASE=licenses.db PORT=3000 python3 app.py
 
-Your application has accounts and a database already: replace Store and the cookie by them.
+Your application already has accounts and a database: use them instead of Store and the cookie.
 """
 import base64
 import hashlib
@@ -31,7 +31,7 @@ except KeyError as missing:
 
 
 class Store:
-    """What is known of licenses, and which account each belongs to."""
+    """The state of each license, and its account."""
 
     def __init__(self):
         with self.open() as db:
@@ -42,9 +42,9 @@ class Store:
         return sqlite3.connect(DATABASE, timeout=5)  # as a context, it commits at the end
 
     def apply(self, event):
-        """Apply an event: one that is not newer than what is stored changes nothing, so events may
-        come twice and in any order. A license that its buyer gave up, or lost to another one, belongs
-        to no account until it is connected again."""
+        """Apply an event. An event that is not newer than the stored state changes nothing, so
+        events may come twice and in any order. A license that its buyer gave up, or lost to another
+        one, belongs to no account until it is connected again."""
         with self.open() as db:
             db.execute("""INSERT INTO licenses (license_key, status, tier, event_id) VALUES (?, ?, ?, ?)
                 ON CONFLICT (license_key) DO UPDATE SET status = excluded.status, tier = excluded.tier, event_id = excluded.event_id,
@@ -53,15 +53,15 @@ class Store:
                 (event["license_key"], event["license_status"], event["tier"], event["event_id"], event["reason"]))
 
     def connect(self, account, license):
-        """Connect a license with an account. Its webhook usually came before; if not, what the
-        marketplace answered stands until it comes."""
+        """Connect a license with an account. Its webhook has usually arrived before; if not, the
+        marketplace's answer is used until it arrives."""
         with self.open() as db:
             db.execute("INSERT INTO licenses (license_key, status, tier, event_id) VALUES (?, ?, ?, 0) ON CONFLICT DO NOTHING",
                        (license["license_key"], license["status"], license["tier"]))
             db.execute("UPDATE licenses SET account = ? WHERE license_key = ?", (account, license["license_key"]))
 
     def best(self, account):
-        """The license of an account that gives the most, as (key, status, tier)."""
+        """Return the account's license with the most rights, as (key, status, tier)."""
         with self.open() as db:
             return db.execute("""SELECT license_key, status, tier FROM licenses WHERE account = ?
                 ORDER BY status = 'active' DESC, tier DESC LIMIT 1""", (account,)).fetchone()
@@ -96,7 +96,7 @@ def license_of(code):
 
 
 class Application(BaseHTTPRequestHandler):
-    timeout = 10  # seconds, for whoever connects and sends nothing
+    timeout = 10  # seconds, for clients that send nothing
     store = Store()
 
     def do_POST(self):
@@ -130,14 +130,14 @@ class Application(BaseHTTPRequestHandler):
         self.page(200, f"License {key} is {status}: " + (f"you have what tier {tier} promises." if status == "active" else "it gives you nothing now."))
 
     def connect(self, _):
-        """The buyer begins here; where they press Activate at the marketplace, this is not used."""
+        """Start the connection for buyers who begin here, not with Activate at the marketplace."""
         state = secrets.token_hex(16)
         query = {"response_type": "code", "client_id": CLIENT_ID, "redirect_uri": REDIRECT_URL, "scope": "openid", "state": state}
         self.redirect(MARKET + "/openid/authorize?" + urllib.parse.urlencode(query), f"state={state}")
 
     def callback(self, query):
-        """The buyer comes back. A state is that of this browser; none means that they began at the
-        marketplace."""
+        """Handle returning buyers. A state must belong to this browser; without one they began at
+        the marketplace."""
         if "code" not in query:
             return self.page(200, "You did not connect a license." if "error" in query else "The marketplace sends buyers here.", "/connect")
         if "state" in query and query["state"] != self.cookie("state"):

@@ -1,18 +1,18 @@
-/** How a client reaches the service. */
+/** The configuration of a client. */
 export interface Config {
   /** The address of the service, such as https://licenses.example.com. */
   url: string;
   /** Your API key, or an operator token. */
   key: string;
-  /** How often a request that is safe to repeat is repeated after 429 and 503; 2 if left out. */
+  /** Number of retries after 429 and 503, for requests that are safe to repeat; 2 if left out. */
   retries?: number;
-  /** Milliseconds that one request may take; 30000 if left out. */
+  /** Timeout of a request in milliseconds; 30000 if left out. */
   timeout?: number;
-  /** In place of the fetch of the platform. */
+  /** Replaces the platform's fetch. */
   fetch?: typeof fetch;
 }
 
-/** A refusal by the service. The message says what was wrong and what to do. */
+/** A refusal by the service. The message names the mistake and its remedy. */
 export class ClavigerError extends Error {
   override readonly name = "ClavigerError";
   readonly status: number;
@@ -27,7 +27,7 @@ export class ClavigerError extends Error {
     try {
       body = JSON.parse(text);
     } catch {
-      // It is not of the service, but of a proxy before it.
+      // It comes from a proxy, not from the service.
     }
     const { error, message, error_description, request_id } = (typeof body === "object" && body !== null ? body : {}) as Record<string, unknown>;
     super(String(message ?? error_description ?? `The service answered ${status}.`));
@@ -38,12 +38,12 @@ export class ClavigerError extends Error {
   }
 }
 
-/** What a call may be given besides its own input. */
+/** Options of a call, in addition to its input. */
 export interface Options {
   signal?: AbortSignal;
-  /** Has the service do a repeated request once. Orders and refunds need it, or an external_id. */
+  /** Makes the service execute a repeated request once. Orders and refunds need it, or an external_id. */
   idempotencyKey?: string;
-  /** Of a body that is a text and not JSON, such as text/csv. */
+  /** For a text body that is not JSON, such as text/csv. */
   contentType?: string;
 }
 
@@ -52,11 +52,11 @@ export type Input<Operation> = Omit<Operation, "answer"> & Options;
 export type Arguments<Operation> = {} extends Input<Operation> ? [input?: Input<Operation>] : [input: Input<Operation>];
 export type Answer<Operation> = Operation extends { answer: infer A } ? A : never;
 
-/** The calls that answer a list, and what is in it. */
+/** The calls that return a list, and its items. */
 export type Lists<Operations> = { [K in keyof Operations]: Operations[K] extends { answer: { items: unknown[] } } ? K : never }[keyof Operations];
 export type Item<Operation> = Operation extends { answer: { items: Array<infer T> } } ? T : never;
 
-/** What an input is made of, whatever the operation. */
+/** The parts of an input, for any operation. */
 interface AnyInput extends Options {
   path?: Record<string, unknown>;
   query?: Record<string, unknown>;
@@ -65,7 +65,7 @@ interface AnyInput extends Options {
 
 const longestWait = 30_000;
 
-/** Calls one of the APIs. An operation is named as the API's description names it, such as "GET /v2/licenses". */
+/** Calls one of the APIs. An operation has its name from the API's description, such as "GET /v2/licenses". */
 export class Client<Operations> {
   readonly #base: string;
   readonly #config: Config;
@@ -80,14 +80,14 @@ export class Client<Operations> {
     this.#config = config;
   }
 
-  /** Calls an operation and returns its answer: JSON, or a text where it answers one. */
+  /** Calls an operation and returns its answer: JSON or text. */
   async call<K extends keyof Operations & string>(operation: K, ...[input]: Arguments<Operations[K]>): Promise<Answer<Operations[K]>> {
     const [method, target] = targetOf(operation, (input ?? {}) as AnyInput);
     const response = await this.#send(method, target, (input ?? {}) as AnyInput);
     return (await read(response)) as Answer<Operations[K]>;
   }
 
-  /** Reads a list to its end, page by page. */
+  /** Reads a whole list, page by page. */
   async *list<K extends Lists<Operations> & string>(operation: K, ...[input]: Arguments<Operations[K]>): AsyncGenerator<Item<Operations[K]>, void, undefined> {
     const given = (input ?? {}) as AnyInput;
     let [method, target] = targetOf(operation, given);
@@ -97,7 +97,7 @@ export class Client<Operations> {
       yield* page.items;
       const next = /<([^>]*)>\s*;\s*rel="?next"?/.exec(response.headers.get("Link") ?? "")?.[1];
       if (next === undefined) return;
-      const { pathname, search } = new URL(next, this.#base); // its host is the public one, which may not be ours
+      const { pathname, search } = new URL(next, this.#base); // its host is the public one, which may differ
       target = pathname + search;
     }
   }

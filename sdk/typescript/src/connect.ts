@@ -1,7 +1,7 @@
 import { ClavigerError, Client, type Answer, type Config } from "./client.ts";
 import type { Operations, TokenRequest, Tokens } from "./oauth.ts";
 
-/** What connects buyers with your application. */
+/** The configuration for connecting buyers with your application. */
 export interface ConnectConfig extends Omit<Config, "key"> {
   clientId: string;
   clientSecret: string;
@@ -20,7 +20,7 @@ export class Connect {
     this.#config = config;
   }
 
-  /** Where you send a buyer who begins at your application. Compare the state when they come back. */
+  /** Returns the address for buyers who begin at your application. Compare the state when they return. */
   authorizeUrl(state: string, more: Record<string, string> = {}): string {
     const { url, clientId, redirectUri } = this.#config;
     const query = new URLSearchParams({ response_type: "code", client_id: clientId, redirect_uri: redirectUri, scope: "openid", state, ...more });
@@ -35,7 +35,7 @@ export class Connect {
     });
   }
 
-  /** Replaces both tokens, when the access token has expired. */
+  /** Replaces both tokens after the access token has expired. */
   refresh(refreshToken: string): Promise<Tokens> {
     return this.#tokens({ grant_type: "refresh_token", refresh_token: refreshToken });
   }

@@ -11,14 +11,14 @@ export type * as oauth from "./oauth.ts";
 export type * as operator from "./operator.ts";
 export type * as partner from "./partner.ts";
 
-/** Calls /v2 with an API key: what a partner's application uses. */
+/** Calls /v2 with an API key, for a partner's application. */
 export class PartnerClient extends Client<PartnerOperations> {
   constructor(config: Config) {
     super(config);
   }
 }
 
-/** Calls /operator/v1 with an operator token: what the marketplace's own programs use. */
+/** Calls /operator/v1 with an operator token, for the marketplace's own programs. */
 export class OperatorClient extends Client<OperatorOperations> {
   constructor(config: Config) {
     super(config);

@@ -112,7 +112,7 @@ export type DeliveryList = {
 export type ManualSend = {
   /** A person, an API key of the partner, a token of the marketplace, or the service. */
   by: "user" | "partner" | "token" | "system";
-  /** The person, if they are in your team; absent for the marketplace's people. */
+  /** The person. A partner sees it only for people of its team. */
   user_id?: number;
   /** The redelivery that it was part of. */
   redelivery_id?: number;
@@ -398,7 +398,7 @@ export type AuditEntry = {
   actor: {
     /** Who acted: one of your people, a program with your API key, or the marketplace. */
     kind: "member" | "api_key" | "marketplace";
-    /** Of a member, the name; `""` of anybody else, and of somebody whose account is deleted. */
+    /** Of a member, the name; `""` of anybody else, and of a person whose account is deleted. */
     name: string;
   };
   /** What was done. More kinds may be added. */
@@ -447,6 +447,8 @@ export type Plan = {
   recommended: boolean;
   /** Where it is among the others: the lowest number first, then the lowest tier. */
   sort: number;
+  /** How many licenses of it one person can get in the shop; `0` is no limit. `-1` is not set: 1 while the price is 0, and no limit otherwise. */
+  max_per_buyer: number;
 };
 
 export type PlanList = {
@@ -460,6 +462,8 @@ export type PlanTexts = {
   features?: Array<string>;
   recommended?: boolean;
   sort?: number;
+  /** How many licenses of it one person can get in the shop: from 1 to 1000, `0` for no limit, or `-1` for the default. */
+  max_per_buyer?: number;
 };
 
 export type Profile = {

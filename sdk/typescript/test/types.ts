@@ -1,4 +1,4 @@
-// Compiled, never run: what the types let through and what they refuse.
+// Compiled, never run: uses that the types accept and refuse.
 import { Connect, OperatorClient, PartnerClient, type partner } from "claviger-client";
 import { verifyWebhook } from "claviger-client/verify";
 

@@ -1,5 +1,5 @@
-// Package verify checks that a webhook comes from the marketplace. It needs nothing but
-// the standard library: copy the file if you do not want the package.
+// Package verify checks that a webhook comes from the marketplace. It needs only the standard
+// library: copy the file if you do not want the package.
 package verify
 
 import (
@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// ErrSignature says that no signature of a webhook is right, or that it is too old.
-// Answer it with 401.
+// ErrSignature means that no signature of a webhook is right, or that it is too old. Answer with
+// 401.
 var ErrSignature = errors.New("claviger: the webhook is not signed with this secret, or its time is not within five minutes of now")
 
-// ErrSecret says that no webhook can be verified with the secret.
+// ErrSecret means that no webhook can be verified with the secret.
 var ErrSecret = errors.New("claviger: the webhook secret is empty or damaged; set it as it was shown to you, whsec_ included")
 
-// Webhook checks the signature of Standard Webhooks in the headers of a request over its
-// raw body. secret is your webhook secret as it was shown to you. While it is being
-// replaced, either the old or the new one verifies.
+// Webhook checks the Standard Webhooks signature in the headers of a request over its raw body.
+// secret is your webhook secret as shown to you. While it is being replaced, both the old and the
+// new one verify.
 func Webhook(secret string, h http.Header, body []byte, now time.Time) error {
 	key, err := []byte(secret), error(nil) // where the API key is the secret, its text is the key
 	if text, ok := strings.CutPrefix(secret, "whsec_"); ok {

@@ -20,20 +20,20 @@ import (
 type call struct {
 	Name    string         `json:"name"`
 	Secret  string         `json:"secret"`
-	Headers map[string]any `json:"headers"` // texts, or what a framework may hand over in their place
+	Headers map[string]any `json:"headers"` // texts, or other types that a framework may pass
 	Body    string         `json:"body"`
 	Now     int64          `json:"now"` // seconds
 	Want    string         `json:"want"`
 }
 
-// What a verifier can find.
+// Results of a verifier.
 const (
 	right    = "right"
 	wrong    = "wrong"
-	unusable = "unusable" // the secret is
+	unusable = "unusable" // the secret is unusable
 )
 
-// vectors are the calls that docs/webhooks.md publishes.
+// vectors returns the calls that docs/webhooks.md publishes.
 func vectors(t *testing.T) []call {
 	t.Helper()
 	var all []call
@@ -68,7 +68,7 @@ func vectors(t *testing.T) []call {
 	return all
 }
 
-// calls are the vectors, each of them damaged in every way, and what strangers may send.
+// calls returns the vectors, each damaged in every way, and arbitrary input.
 func calls(t *testing.T) []call {
 	t.Helper()
 	all := vectors(t)
@@ -113,7 +113,7 @@ func TestWebhook(t *testing.T) {
 	for _, c := range calls(t) {
 		h := http.Header{}
 		for name, v := range c.Headers {
-			if text, ok := v.(string); ok { // a header of Go is nothing else
+			if text, ok := v.(string); ok { // Go headers are always strings
 				h.Set(name, text)
 			}
 		}
@@ -130,9 +130,8 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// others run the verifiers of the other languages on calls from standard input, and print
-// those that went otherwise. What a verifier raises for another cause than its secret ends
-// the program.
+// others run the verifiers of the other languages on calls from standard input, and print differing
+// results. An exception that is not about the secret ends the program.
 var others = map[string]struct {
 	command []string
 	code    string

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// document is an OpenAPI document, as far as types follow from it.
+// document is the part of an OpenAPI document that determines types.
 type document struct {
 	Paths      map[string]map[string]json.RawMessage `json:"paths"`
 	Components struct {
@@ -24,7 +24,7 @@ type ordered struct {
 	byName map[string]*schema
 }
 
-// UnmarshalJSON keeps the order of the members.
+// UnmarshalJSON preserves the order of the members.
 func (o *ordered) UnmarshalJSON(text []byte) error {
 	if err := json.Unmarshal(text, &o.byName); err != nil {
 		return err
@@ -62,7 +62,7 @@ type schema struct {
 	AllOf       []*schema       `json:"allOf"`
 }
 
-// refName is the name of the schema that a reference points to.
+// refName returns the name of the schema that a reference points to.
 func refName(ref string) (string, error) {
 	name, ok := strings.CutPrefix(ref, "#/components/schemas/")
 	if !ok {
@@ -71,7 +71,7 @@ func refName(ref string) (string, error) {
 	return name, nil
 }
 
-// requests is the names of schemas that are bodies of requests.
+// requests returns the names of schemas that are request bodies.
 func (d document) requests() (map[string]bool, error) {
 	found := map[string]bool{}
 	for _, operations := range d.Paths {

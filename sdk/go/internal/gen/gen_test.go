@@ -3,30 +3,23 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTypesAreCurrent: the types are those of the documents. If not, run
-// go generate ./sdk/go.
+// TestTypesAreCurrent: the types match the documents. If not, run go generate ./sdk/go.
 func TestTypesAreCurrent(t *testing.T) {
-	for _, c := range []struct{ in, out, pkg string }{
-		{"../../../../internal/api/openapi.json", "../../types.go", "claviger"},
-		{"../../../../internal/operator/openapi.json", "../../operator/types.go", "operator"},
-		{"../../../../internal/api/openapi.json", "../../../typescript/src/partner.ts", ""},
-		{"../../../../internal/oauth/openapi.json", "../../../typescript/src/oauth.ts", ""},
-		{"../../../../internal/operator/openapi.json", "../../../typescript/src/operator.ts", ""},
+	const partner, marketplace = "../../../../internal/api/openapi.json", "../../../../internal/operator/openapi.json"
+	for _, c := range []struct{ in, out, pkg, shared string }{
+		{partner, "../../types.go", "claviger", ""},
+		{marketplace, "../../operator/types.go", "operator", partner},
+		{partner, "../../../typescript/src/partner.ts", "", ""},
+		{"../../../../internal/oauth/openapi.json", "../../../typescript/src/oauth.ts", "", ""},
+		{marketplace, "../../../typescript/src/operator.ts", "", partner},
 	} {
-		text, err := os.ReadFile(c.in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var doc document
-		if err := json.Unmarshal(text, &doc); err != nil {
-			t.Fatal(err)
-		}
-		want, err := write(doc, c.out, c.pkg)
+		want, err := write(c.in, c.out, c.pkg, c.shared)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +33,7 @@ func TestTypesAreCurrent(t *testing.T) {
 	}
 }
 
-// TestGenerate shows what becomes of each kind of schema.
+// TestGenerate shows the result for each kind of schema.
 func TestGenerate(t *testing.T) {
 	const document1 = `{"paths": {"/a": {"post": {"requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Order"}}}}}}},
 		"components": {"schemas": {
@@ -97,13 +90,13 @@ type ThingIn struct {
 	if err := json.Unmarshal([]byte(document1), &doc); err != nil {
 		t.Fatal(err)
 	}
-	got, err := generate(doc, "p")
+	got, err := generate(doc, "p", nil)
 	if d := cmp.Diff(want, string(got)); d != "" || err != nil {
 		t.Error(d, err)
 	}
 }
 
-// TestTypeScript shows what becomes of each kind of schema, and of an operation.
+// TestTypeScript shows the result for each kind of schema, and for an operation.
 func TestTypeScript(t *testing.T) {
 	const document1 = `{"paths": {
 			"/a/{id}": {"parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "integer"}}],
@@ -162,8 +155,70 @@ export interface Operations {
 	if err := json.Unmarshal([]byte(document1), &doc); err != nil {
 		t.Fatal(err)
 	}
-	got, err := typescript(doc)
+	got, err := typescript(doc, nil)
 	if d := cmp.Diff(want, string(got)); d != "" || err != nil {
 		t.Error(d, err)
+	}
+}
+
+// TestShared shows which types a document shares with the partner's: those of the same members,
+// however they are described, if the types of the members are the same, too.
+func TestShared(t *testing.T) {
+	const partner = `{"components": {"schemas": {
+		"Key": {"type": "string"},
+		"Kind": {"type": "string", "enum": ["one", "two"], "description": "For partners"},
+		"Same": {"type": "object", "required": ["key"], "properties": {"key": {"$ref": "#/components/schemas/Key"}, "kind": {"$ref": "#/components/schemas/Kind"}, "in": {"type": "array", "items": {"type": "object", "properties": {"ok": {"type": "boolean"}}}}}},
+		"Words": {"type": "string", "enum": ["one"]},
+		"Within": {"type": "object", "properties": {"words": {"$ref": "#/components/schemas/Words"}}},
+		"Optional": {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}},
+		"Order": {"type": "object", "properties": {"n": {"type": "integer"}}}}}}`
+	const marketplace = `{"paths": {"/a": {"post": {"requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/Order"}}}}}}},
+		"components": {"schemas": {
+		"Kind": {"type": "string", "enum": ["one", "two"], "description": "Of an event"},
+		"Same": {"type": "object", "required": ["key"], "properties": {"key": {"type": "string"}, "kind": {"$ref": "#/components/schemas/Kind"}, "in": {"type": "array", "items": {"type": "object", "properties": {"ok": {"type": "boolean"}}}}}},
+		"Words": {"type": "string", "enum": ["one", "more"]},
+		"Within": {"type": "object", "properties": {"words": {"$ref": "#/components/schemas/Words"}}},
+		"Optional": {"type": "object", "properties": {"n": {"type": "integer"}}},
+		"Order": {"type": "object", "properties": {"n": {"type": "integer"}}}}}}`
+	var doc, with document
+	if err := json.Unmarshal([]byte(marketplace), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(partner), &with); err != nil {
+		t.Fatal(err)
+	}
+	same, err := shared(doc, with)
+	want := map[string]bool{"Kind": true, "Same": true, "Words": false, "Within": false, "Optional": false, "Order": false}
+	if d := cmp.Diff(want, same); d != "" || err != nil {
+		t.Fatal(d, err)
+	}
+	const aliases = `import claviger "claviger/sdk/go"
+
+// Kind: of an event.
+type Kind = claviger.Kind
+
+// The words of Kind.
+const (
+	KindOne = claviger.KindOne
+	KindTwo = claviger.KindTwo
+)
+
+// Same is that of the partner's API.
+type Same = claviger.Same
+
+// SameIn is that of the partner's API.
+type SameIn = claviger.SameIn
+
+// Words is one of a set of words.
+type Words string
+`
+	got, err := generate(doc, "p", same)
+	if err != nil || !strings.Contains(string(got), aliases) {
+		t.Errorf("got %s, %v; want the aliases\n%s", got, err, aliases)
+	}
+	const names = "  Kind,\n  Same,\n}"
+	script, err := typescript(doc, same)
+	if err != nil || !strings.Contains(string(script), "import type {\n"+names+" from \"./partner.ts\";\n\nexport type {\n"+names+";\n\nexport type Words") {
+		t.Errorf("got %s, %v; want Kind and Same imported and exported", script, err)
 	}
 }

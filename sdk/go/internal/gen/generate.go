@@ -14,16 +14,23 @@ type generator struct {
 	requests map[string]bool
 	body     bytes.Buffer
 	imports  map[string]bool
-	later    []func() error // types of members, written after the type that has them
+	later    []func() error // types of members, written after their struct
 }
 
-func generate(doc document, pkg string) ([]byte, error) {
+// generate writes the types of a document in Go: those in shared as aliases of the types of the
+// partner's package.
+func generate(doc document, pkg string, shared map[string]bool) ([]byte, error) {
 	requests, err := doc.requests()
 	if err != nil {
 		return nil, err
 	}
 	g := &generator{doc: doc, requests: requests, imports: map[string]bool{}}
 	for _, name := range doc.Components.Schemas.names {
+		if shared[name] {
+			g.imports["claviger"] = true
+			g.alias(name, doc.Components.Schemas.byName[name])
+			continue
+		}
 		if err := g.declare(name, doc.Components.Schemas.byName[name], requests[name]); err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
@@ -35,6 +42,9 @@ func generate(doc document, pkg string) ([]byte, error) {
 			fmt.Fprintf(&out, "import %q\n", path)
 		}
 	}
+	if g.imports["claviger"] {
+		out.WriteString("\nimport claviger \"claviger/sdk/go\"\n")
+	}
 	if g.imports["rest"] {
 		out.WriteString("\nimport \"claviger/sdk/go/internal/rest\"\n")
 	}
@@ -45,7 +55,7 @@ func generate(doc document, pkg string) ([]byte, error) {
 // declare writes the type of a schema, and those of its members.
 func (g *generator) declare(name string, s *schema, request bool) error {
 	switch {
-	case name == "Error": // by hand: it is an error
+	case name == "Error": // written by hand: it is an error
 		return nil
 	case s.Type == "object" || len(s.AllOf) > 0:
 		if err := g.object(name, s, request); err != nil {
@@ -74,8 +84,8 @@ func (g *generator) words(name string, s *schema) {
 	g.body.WriteString(")\n\n")
 }
 
-// object writes a struct. Members of a request that may be left out are pointers, so
-// that leaving one out and sending its zero value are told apart.
+// object writes a struct. Optional members of a request are pointers, to distinguish a missing
+// member from its zero value.
 func (g *generator) object(name string, s *schema, request bool) error {
 	var fields bytes.Buffer
 	for _, part := range s.AllOf {
@@ -91,7 +101,7 @@ func (g *generator) object(name string, s *schema, request bool) error {
 	return nil
 }
 
-// part writes what a struct has from another schema.
+// part writes the fields that a struct has from another schema.
 func (g *generator) part(fields *bytes.Buffer, name string, part *schema, request bool) error {
 	if part.Ref == "" {
 		return g.members(fields, name, part, request)
@@ -103,7 +113,7 @@ func (g *generator) part(fields *bytes.Buffer, name string, part *schema, reques
 	return err
 }
 
-// members writes the members that a schema has itself.
+// members writes the direct members of a schema.
 func (g *generator) members(fields *bytes.Buffer, name string, s *schema, request bool) error {
 	for _, member := range s.Properties.names {
 		property := s.Properties.byName[member]
@@ -128,7 +138,7 @@ func (g *generator) members(fields *bytes.Buffer, name string, s *schema, reques
 	return nil
 }
 
-// typeOf is the Go type of a schema; name is what a type of its own would be called.
+// typeOf returns the Go type of a schema; name is the name for a type of its own.
 func (g *generator) typeOf(name string, s *schema) (string, error) {
 	switch {
 	case s.Ref != "":
@@ -158,8 +168,8 @@ func (g *generator) typeOf(name string, s *schema) (string, error) {
 	return "", fmt.Errorf("a schema of type %q is not known here", s.Type)
 }
 
-// referred is the type that a reference stands for: its own for objects and sets of
-// words, a plain one for the rest.
+// referred returns the type of a reference: a named one for objects and sets of words, a plain one
+// for the rest.
 func (g *generator) referred(ref string) (string, error) {
 	name, err := refName(ref)
 	if err != nil {
@@ -169,13 +179,13 @@ func (g *generator) referred(ref string) (string, error) {
 	switch {
 	case s == nil:
 		return "", fmt.Errorf("there is no schema %s", name)
-	case s.Type == "object", len(s.AllOf) > 0, len(s.Enum) > 0:
+	case named(s):
 		return name, nil
 	}
 	return g.typeOf(name, s)
 }
 
-// stringType tells times from texts by their pattern.
+// stringType distinguishes times from texts by their pattern.
 func (g *generator) stringType(s *schema) string {
 	switch {
 	case strings.HasPrefix(s.Pattern, "^$|") && strings.Contains(s.Pattern, "T["):
@@ -199,7 +209,7 @@ func (g *generator) comment(indent, name, description, otherwise string) {
 	g.write(&g.body, indent+"// ", text)
 }
 
-// write writes a text as comment lines of bounded length.
+// write writes a text as comment lines of limited length.
 func (g *generator) write(b *bytes.Buffer, prefix, text string) {
 	const width = 90
 	line := ""
@@ -219,7 +229,7 @@ func (g *generator) write(b *bytes.Buffer, prefix, text string) {
 // initials are the parts of names that Go writes in capitals.
 var initials = map[string]string{"id": "ID", "url": "URL", "uri": "URI", "ok": "OK", "api": "API"}
 
-// goName is a member's name in Go.
+// goName returns a member's name in Go.
 func goName(s string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(s, "_") {

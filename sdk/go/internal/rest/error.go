@@ -10,21 +10,20 @@ import (
 type Error struct {
 	Status    int    `json:"-"`          // of HTTP
 	Code      string `json:"error"`      // stable, for programs
-	Message   string `json:"message"`    // what was wrong and what to do, for people
-	Field     string `json:"field"`      // the parameter or member at fault; "" where it is none
-	RequestID string `json:"request_id"` // what to quote when you ask the marketplace
+	Message   string `json:"message"`    // the mistake and its remedy, for people
+	Field     string `json:"field"`      // the parameter or member at fault; "": none
+	RequestID string `json:"request_id"` // quote it when you ask the marketplace
 
 	// Checks is the transcript of a refused URL.
 	Checks []json.RawMessage `json:"checks"`
 }
 
-// Error says what was refused and why.
+// Error describes the refusal.
 func (e *Error) Error() string {
 	return fmt.Sprintf("claviger: %s (%d %s, request %s)", e.Message, e.Status, e.Code, e.RequestID)
 }
 
-// errorOf reads a refusal. One that did not come from the service, such as a
-// proxy's, has no code.
+// errorOf reads a refusal. One from another source, such as a proxy, has no code.
 func errorOf(r Request, resp *Response) *Error {
 	e := &Error{}
 	if err := json.Unmarshal(resp.Body, e); err != nil || e.Code == "" {
@@ -34,7 +33,7 @@ func errorOf(r Request, resp *Response) *Error {
 	return e
 }
 
-// Time is a time that may not have happened: it is zero then, and "" in JSON.
+// Time is a time that may be missing: then it is zero, and "" in JSON.
 type Time struct{ time.Time }
 
 // UnmarshalJSON reads a time or "".

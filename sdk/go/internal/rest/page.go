@@ -13,8 +13,8 @@ import (
 // Page is one page of a list.
 type Page[T any] struct {
 	Items []T
-	Total int64  // on all pages; -1 where that is not known
-	Next  string // where the next page is, as the service says it; "" on the last
+	Total int64  // on all pages; -1 if unknown
+	Next  string // target of the next page, from the service; "" on the last
 }
 
 // GetPage reads the page of a list at a target: a path with its query.
@@ -37,7 +37,7 @@ func GetPage[T any](ctx context.Context, c *Client, target string) (Page[T], err
 	return p, nil
 }
 
-// All reads a list to its end, page by page. The error of a page is the last pair.
+// All reads a whole list, page by page. The error of a page is the last pair.
 func All[T any](ctx context.Context, c *Client, target string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for target != "" {
@@ -57,7 +57,7 @@ func All[T any](ctx context.Context, c *Client, target string) iter.Seq2[T, erro
 	}
 }
 
-// next is the target of the link to the next page, "" when there is none.
+// next returns the target of the link to the next page, or "".
 func next(header string) string {
 	for link := range strings.SplitSeq(header, ", <") {
 		target, rel, _ := strings.Cut(strings.TrimPrefix(link, "<"), ">")
@@ -68,7 +68,7 @@ func next(header string) string {
 	return ""
 }
 
-// Target is a path with a query; what is empty is left out of it.
+// Target returns a path with a query, without empty parameters.
 func Target(path string, query url.Values) string {
 	for name, values := range query {
 		if len(values) == 0 || values[0] == "" {
@@ -81,7 +81,7 @@ func Target(path string, query url.Values) string {
 	return path + "?" + query.Encode()
 }
 
-// Number is a number in a query; zero is left out.
+// Number formats a number for a query; zero is left out.
 func Number[N int | int64](n N) string {
 	if n == 0 {
 		return ""

@@ -1,5 +1,5 @@
-// Package rest is what the clients of both APIs share: sending requests, reading
-// answers, errors, retries and pages.
+// Package rest has the shared parts of both API clients: requests, answers, errors, retries and
+// pages.
 package rest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// The bounds of a client that sets none.
+// Default limits of a client.
 const (
 	defaultTimeout = time.Minute // the check of a webhook URL takes half of it
 	defaultRetries = 3
@@ -25,26 +25,25 @@ const (
 	maxBody        = 64 << 20 // the largest page of events is half of it
 )
 
-// Config is how a client reaches the service.
+// Config configures a client.
 type Config struct {
-	// URL is that of the service, such as https://licenses.example.com.
+	// URL is the service's URL, such as https://licenses.example.com.
 	URL string
 	// Secret is sent as Authorization: Bearer.
 	Secret string
-	// HTTP sends the requests. Nil: a client that follows no redirects and gives up
-	// after a minute.
+	// HTTP sends the requests. Nil: a client that follows no redirects, with a timeout of a minute.
 	HTTP *http.Client
-	// Retries is how often a request that is safe to repeat is sent again after 429 or
-	// 503. Zero: three times; below zero: never.
+	// Retries is the number of retries after 429 or 503, for requests that are safe to repeat.
+	// Zero: three; negative: none.
 	Retries int
-	// Wait waits before a retry. Nil: time passes, or ctx ends.
+	// Wait waits before a retry. Nil: wait for d, or until ctx ends.
 	Wait func(ctx context.Context, d time.Duration) error
 }
 
 // Client sends requests.
 type Client struct{ config Config }
 
-// New makes a client.
+// New returns a client.
 func New(c Config) (*Client, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -57,7 +56,7 @@ func New(c Config) (*Client, error) {
 	if c.HTTP == nil {
 		c.HTTP = &http.Client{
 			Timeout:       defaultTimeout,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a redirect would take the key elsewhere
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a redirect would send the key elsewhere
 		}
 	}
 	if c.Retries == 0 {
@@ -76,27 +75,27 @@ type Request struct {
 	Query  url.Values
 	Body   any // sent as JSON; nil: none
 
-	// Text is sent as it is, with its content type, in place of Body; nil: there is none.
+	// Text is sent unchanged, with its content type, instead of Body; nil: none.
 	Text        []byte
 	ContentType string
 
 	// IdempotencyKey makes a POST safe to repeat.
 	IdempotencyKey string
 
-	// Repeatable says that a POST is safe to repeat without a key.
+	// Repeatable means that a POST is safe to repeat without a key.
 	Repeatable bool
 }
 
-// Response is an answer, whatever its status.
+// Response is an answer with any status.
 type Response struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Do sends a request and decodes the answer into out, unless that is nil. What is not
-// answered with 2xx is an *Error. A request that is safe to repeat is sent again after
-// 429 and 503, when the service says it may.
+// Do sends a request and decodes the answer into out, unless that is nil. An answer other than 2xx
+// is an *Error. A request that is safe to repeat is sent again after 429 and 503, when the service
+// allows it.
 func (c *Client) Do(ctx context.Context, r Request, out any) (*Response, error) {
 	safe := r.Method == http.MethodGet || r.Method == http.MethodPost && (r.Repeatable || r.IdempotencyKey != "")
 	for try := 0; ; try++ {
@@ -117,35 +116,34 @@ func (c *Client) Do(ctx context.Context, r Request, out any) (*Response, error) 
 	}
 }
 
-// Open sends a request once and returns its answer to be read as it comes, however long
-// it is; the caller closes it. What is not answered with 2xx is an *Error. The timeout of
-// the client bounds the whole answer, unless the client has none.
+// Open sends a request once and returns its answer as a stream of any length; the caller closes it.
+// An answer other than 2xx is an *Error. The client's timeout, if any, limits the whole answer.
 func (c *Client) Open(ctx context.Context, r Request) (io.ReadCloser, error) {
-	resp, err := c.open(ctx, r)
+	resp, err := c.send(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	if resp.StatusCode/100 == 2 {
 		return resp.Body, nil
 	}
-	got, err := read(r, resp)
+	got, err := readAll(r, resp)
 	if err != nil {
 		return nil, err
 	}
 	return nil, errorOf(r, got)
 }
 
-// Send sends a request once and returns what came back, whatever its status.
+// Send sends a request once and returns the answer with any status.
 func (c *Client) Send(ctx context.Context, r Request) (*Response, error) {
-	resp, err := c.open(ctx, r)
+	resp, err := c.send(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	return read(r, resp)
+	return readAll(r, resp)
 }
 
-// open sends a request once. The caller closes the body.
-func (c *Client) open(ctx context.Context, r Request) (*http.Response, error) {
+// send sends a request once. The caller closes the body.
+func (c *Client) send(ctx context.Context, r Request) (*http.Response, error) {
 	var body io.Reader = http.NoBody
 	if r.Body != nil {
 		text, err := json.Marshal(r.Body)
@@ -181,9 +179,9 @@ func (c *Client) open(ctx context.Context, r Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// read reads an answer whole.
-func read(r Request, resp *http.Response) (*Response, error) {
-	defer resp.Body.Close() //nolint:errcheck // it was read, or is given up
+// readAll reads a whole answer.
+func readAll(r Request, resp *http.Response) (*Response, error) {
+	defer resp.Body.Close() //nolint:errcheck // it was read, or is abandoned
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxBody+1))
 	if err == nil && len(text) > maxBody {
 		err = errors.New("it is larger than 64 MiB")
@@ -204,14 +202,13 @@ func decode(r Request, resp *Response, out any) error {
 	return nil
 }
 
-// pause is how long to wait before the next try: as long as the service says, or
-// longer each time.
+// pause returns the time before the next try: as long as the service demands, or longer each time.
 func pause(h http.Header, try int) time.Duration {
 	d := time.Second << min(try, 4)
 	if seconds, err := strconv.Atoi(h.Get("Retry-After")); err == nil && seconds >= 0 {
 		d = time.Duration(seconds) * time.Second
 	}
-	return min(d, maxWait) + rand.N(100*time.Millisecond) //nolint:gosec // so that clients do not come all at once
+	return min(d, maxWait) + rand.N(100*time.Millisecond) //nolint:gosec // so that clients do not retry simultaneously
 }
 
 func wait(ctx context.Context, d time.Duration) error {

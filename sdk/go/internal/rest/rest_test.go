@@ -16,7 +16,7 @@ import (
 	"claviger/sdk/go/internal/rest"
 )
 
-// fake is a service that answers what it is told, and a client that does not wait.
+// fake is a service with prepared answers, and a client that does not wait.
 type fake struct {
 	*rest.Client
 	answers []func(http.ResponseWriter)
@@ -57,8 +57,8 @@ func status(code int, header ...string) func(http.ResponseWriter) {
 	}
 }
 
-// TestRetries: only what is safe to repeat is, only after 429 and 503, as long after as
-// the service says, and not for ever.
+// TestRetries: only safe requests are repeated, only after 429 and 503, after the time that the
+// service demands, and not for ever.
 func TestRetries(t *testing.T) {
 	ok := status(200)
 	for name, c := range map[string]struct {
@@ -84,7 +84,8 @@ func TestRetries(t *testing.T) {
 			c.request.Path = "/x"
 			_, err := f.Do(t.Context(), c.request, nil)
 			var refused *rest.Error
-			if got := 200; errors.As(err, &refused) {
+			got := 200
+			if errors.As(err, &refused) {
 				if got = refused.Status; got != c.status {
 					t.Errorf("ended with %d, want %d", got, c.status)
 				}
@@ -173,7 +174,7 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// TestPages follows next to the end, and stops where its reader does.
+// TestPages follows next to the end, and stops with its reader.
 func TestPages(t *testing.T) {
 	page := func(link, items string) func(http.ResponseWriter) {
 		return func(w http.ResponseWriter) {

@@ -1,8 +1,0 @@
-package replay
-
-// The codes of this package's faults. Programs depend on them: they never change.
-const (
-	codeRedeliveryRunning = "redelivery_running"
-	codeRedeliveryDone    = "redelivery_done"
-	codeUnknownRedelivery = "unknown_redelivery"
-)
