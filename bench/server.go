@@ -46,7 +46,8 @@ func serveService(ctx context.Context, args []string) error {
 		return err
 	}
 	cfg := app.Defaults(app.Serve)
-	cfg.Addr, cfg.AdminAddr, cfg.PublicURL = "127.0.0.1:0", "127.0.0.1:0", "https://licenses.example.com"
+	cfg.Addr, cfg.AdminAddr, cfg.PprofAddr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
+	cfg.PublicURL = "https://licenses.example.com"
 	cfg.SecretKey, cfg.RateLimit, cfg.DB, cfg.AllowPrivateTargets = seed.SecretKey, 0, *url, true
 	cfg.RequireSecondFactor = account.RequireNone                                                                        // the operator signs in with only a password
 	cfg.Stripe = payment.StripeConfig{Key: stripeKey, WebhookSecrets: []string{stripeSecret}, URL: "http://127.0.0.1:9"} // never answered
@@ -57,7 +58,7 @@ func serveService(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(yard.Address{Addr: service.Addr(), Admin: service.AdminAddr()}); err != nil {
+	if err := json.NewEncoder(os.Stdout).Encode(yard.Address{Addr: service.Addr(), Admin: service.AdminAddr(), Pprof: service.PprofAddr()}); err != nil {
 		return err
 	}
 	return service.Run(ctx)
@@ -148,7 +149,7 @@ func (s *server) stop() {
 
 // profile writes the server's CPU profile of the next seconds into a file.
 func (b *bench) profileOf(ctx context.Context, s *server, name string, seconds int) error {
-	resp, err := get(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", s.Admin, seconds))
+	resp, err := get(ctx, fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", s.Pprof, seconds))
 	if err != nil {
 		return fmt.Errorf("take a profile: %w", err)
 	}

@@ -78,7 +78,7 @@ func newInstall(t *testing.T) *install {
 	i.env = append(i.env, "LICENSE_KEY="+license, "CODE="+i.code())
 	i.fills = map[string]string{
 		"3794577c-3a4f-4d0c-9c5e-0d6c2f0fc550": license, " 4711": " " + event, "/events/42": "/events/" + event, "/deliveries/42": "/deliveries/" + event,
-		"https://licensing.example.com": i.card.BaseURL, "http://127.0.0.1:8080": i.card.BaseURL, "http://127.0.0.1:9090": "http://" + admin,
+		"https://licensing.example.com": i.card.BaseURL, "http://127.0.0.1:8080": i.card.BaseURL, "http://127.0.0.1:8081": "http://" + admin,
 		"https://app.example.com": i.appURL, "http://127.0.0.1:3000": i.appURL,
 		"op_…": i.card.OperatorToken, "CLAVIGER_API_KEY=…": "CLAVIGER_API_KEY=" + i.card.Partner.APIKey, "whsec_…": i.card.Partner.WebhookSecret,
 		"--client-id …": "--client-id " + i.card.Partner.ClientID, "--client-secret …": "--client-secret " + i.card.Partner.ClientSecret,

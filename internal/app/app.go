@@ -192,8 +192,8 @@ func (a *App) newServer(db *sqldb.DB) *httpd.Server {
 	metrics.MustRegister(a.laneMetrics()...)
 	metrics.MustRegister(&backlog{db: db, now: a.cfg.Now})
 	return &httpd.Server{
-		Address: a.cfg.Addr, AdminAddress: a.cfg.AdminAddr, Proxies: a.cfg.TrustedProxies,
-		Version: release.Version,
+		Address: a.cfg.Addr, AdminAddress: a.cfg.AdminAddr, PprofAddress: a.cfg.PprofAddr,
+		Proxies: a.cfg.TrustedProxies, Version: release.Version,
 		Log:     a.log, Metrics: metrics, Tracer: a.tracer(),
 		// A request that checks a partner's URLs may take this long, plus time to answer.
 		Timeouts: httpd.Timeouts{
@@ -335,8 +335,11 @@ func (a *App) Services() *Services { return a.services }
 // Addr returns the listening address with its actual port.
 func (a *App) Addr() string { return a.server.Addr() }
 
-// AdminAddr returns the address of metrics and profiles, or "".
+// AdminAddr returns the address of metrics and health, or "".
 func (a *App) AdminAddr() string { return a.server.AdminAddr() }
+
+// PprofAddr returns the address of profiles, or "".
+func (a *App) PprofAddr() string { return a.server.PprofAddr() }
 
 // URL returns the public URL of the service, without a trailing slash.
 func (a *App) URL() string { return a.url }

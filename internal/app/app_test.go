@@ -102,6 +102,7 @@ func TestServes(t *testing.T) {
 		"metrics":                 {admin + "/metrics", 200, "claviger_http_requests_total"},
 		"metrics of the database": {admin + "/metrics", 200, "claviger_database_commits_total"},
 		"metrics of the process":  {admin + "/metrics", 200, "go_goroutines"},
+		"no profiles":             {admin + "/debug/pprof/", 404, `"error":"`},
 		"metrics are not public":  {base + "/metrics", 404, `"error":"`},
 		"the gallery is dev's":    {base + "/dev/gallery", 404, `"error":"`},
 	}
@@ -159,6 +160,7 @@ func TestTakenPort(t *testing.T) {
 	for name, take := range map[string]func(*app.Config){
 		"the service's": func(c *app.Config) { c.Addr = l.Addr().String() },
 		"the admin's":   func(c *app.Config) { c.AdminAddr = l.Addr().String() },
+		"the profiles'": func(c *app.Config) { c.PprofAddr = l.Addr().String() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := config(t)

@@ -23,7 +23,8 @@ import (
 // operator's settings; Defaults has the defaults.
 type Config struct {
 	Addr                string        // listening address
-	AdminAddr           string        // address of metrics and profiles; "": none
+	AdminAddr           string        // address of metrics and health; "": none
+	PprofAddr           string        // address of profiles; "": none
 	PublicURL           string        // without a trailing slash; "" is Addr
 	DB                  string        // a file (SQLite) or postgres://…
 	SecretKey           string        // hex or base64 of 32 bytes; "" is the key file

@@ -42,7 +42,7 @@ func folder(t *testing.T, mode fs.FileMode) string {
 
 func TestDefaults(t *testing.T) {
 	serve := app.Config{
-		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:9090", DB: "claviger.db",
+		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:8081", DB: "claviger.db",
 		RateLimit: 600, LogLevel: slog.LevelInfo, LogFormat: app.JSON, RequireSecondFactor: account.RequireOperators, StaffLife: 12 * time.Hour, StaffIdle: time.Hour, ShutdownTimeout: 15 * time.Second, Migrate: true,
 		Name: "Claviger", CodeLife: 10 * time.Minute, AccessLife: time.Hour, RefreshLife: 30 * 24 * time.Hour,
 		ParkAfter: time.Hour, ProbeEvery: 5 * time.Minute, MailBuyers: notice.Shop, KeepResponses: 400 * 24 * time.Hour,

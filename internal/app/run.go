@@ -19,7 +19,7 @@ func (a *App) Run(ctx context.Context) error {
 
 // Serve is Run without jobs: it leaves deliveries and other background work to other nodes.
 func (a *App) Serve(ctx context.Context) error {
-	a.log.Info("serving", "addr", a.Addr(), "url", a.url, "admin", a.AdminAddr())
+	a.log.Info("serving", "addr", a.Addr(), "url", a.url, "admin", a.AdminAddr(), "pprof", a.PprofAddr())
 	a.greet(ctx)
 	watching, stop := context.WithCancel(ctx)
 	defer stop()

@@ -46,9 +46,15 @@ var settings = []Setting{
 		set:  address(func(c *Config) *string { return &c.Addr }),
 	},
 	{
-		Name: "admin-addr", Value: "host:port", Default: "127.0.0.1:9090", dev: "off",
-		Help: "Address of metrics and profiles, for the operator's eyes only; off for none",
+		Name: "admin-addr", Value: "host:port", Default: "127.0.0.1:8081", dev: "off",
+		Help: "Address of metrics and health, for monitoring and nobody else; off for none",
 		set:  address(func(c *Config) *string { return &c.AdminAddr }),
+	},
+	{
+		Name: "pprof-addr", Value: "host:port", Default: "off",
+		Help: "Address of profiles of the running program, such as 127.0.0.1:6060, for the operator's eyes only; " +
+			"off for none",
+		set: address(func(c *Config) *string { return &c.PprofAddr }),
 	},
 	{
 		Name: "public-url", Value: "url",

@@ -58,17 +58,30 @@ func (m *meter) observe(note *wire.RequestLog, method string, status int, took t
 	m.duration.WithLabelValues(route, method).Observe(took.Seconds())
 }
 
-// newAdmin returns the server of the admin listener, which only operators should reach. A profile
-// takes as long as requested, so there is no write timeout.
+// newAdmin returns the server of the admin listener, which only operators and their monitoring
+// should reach.
 func (s *Server) newAdmin() *http.Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{Registry: s.Metrics}))
+	mux.Handle("/", s.healthMux())
+	return s.newInner(mux)
+}
+
+// newPprof returns the server of profiles. Monitoring needs none of them, and they show what is in
+// memory, so they have an address of their own.
+func (s *Server) newPprof() *http.Server {
+	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	mux.Handle("/", s.healthMux())
+	return s.newInner(mux)
+}
+
+// newInner returns a server for operators. A profile takes as long as requested, so there is no
+// write timeout.
+func (s *Server) newInner(mux *http.ServeMux) *http.Server {
 	return &http.Server{
 		Handler:           s.ownHost(mux),
 		ReadHeaderTimeout: s.times.Header,

@@ -59,7 +59,8 @@ const DefaultMaxHeaderBytes = 64 << 10
 // Server serves one handler. Set the exported fields, then Listen, then Run.
 type Server struct {
 	Address      string       // listening address; port 0 picks a free one
-	AdminAddress string       // metrics, pprof and health; "" for none
+	AdminAddress string       // metrics and health; "" for none
+	PprofAddress string       // profiles; "" for none
 	Handler      http.Handler // everything but health
 	Ready        []Check      // checks of /readyz
 	Version      string       // of the program, shown by /readyz; "" to omit it
@@ -96,9 +97,11 @@ type Server struct {
 	meter    *meter
 	public   *http.Server
 	admin    *http.Server // nil without AdminAddress
+	pprof    *http.Server // nil without PprofAddress
 	socket   net.Listener
 	lent     bool // socket belongs to the service manager, which keeps it open
 	adminAt  net.Listener
+	pprofAt  net.Listener
 	hangUp   context.CancelFunc // ends the contexts of running requests
 	draining atomic.Bool
 	warned   atomic.Bool // see warnUndeclared
@@ -128,6 +131,9 @@ func (s *Server) Listen(ctx context.Context) error {
 	if s.adminAt != nil {
 		s.admin = s.newAdmin()
 	}
+	if s.pprofAt != nil {
+		s.pprof = s.newPprof()
+	}
 	s.public = s.newPublic(ctx)
 	return nil
 }
@@ -145,21 +151,27 @@ func (s *Server) bind(ctx context.Context) error {
 			return fmt.Errorf("listen for requests: %w", err)
 		}
 	}
-	if s.AdminAddress == "" {
-		return nil
+	if s.AdminAddress != "" {
+		if s.adminAt, err = lc.Listen(ctx, "tcp", s.AdminAddress); err != nil {
+			s.unbind()
+			return fmt.Errorf("listen for administration: %w", err)
+		}
 	}
-	if s.adminAt, err = lc.Listen(ctx, "tcp", s.AdminAddress); err != nil {
-		s.unbind()
-		return fmt.Errorf("listen for administration: %w", err)
+	if s.PprofAddress != "" {
+		if s.pprofAt, err = lc.Listen(ctx, "tcp", s.PprofAddress); err != nil {
+			s.unbind()
+			return fmt.Errorf("listen for profiles: %w", err)
+		}
 	}
 	return nil
 }
 
 // unbind closes the listeners. Closed ones stay closed.
 func (s *Server) unbind() {
-	_ = s.socket.Close()
-	if s.adminAt != nil {
-		_ = s.adminAt.Close()
+	for _, l := range []net.Listener{s.socket, s.adminAt, s.pprofAt} {
+		if l != nil {
+			_ = l.Close()
+		}
 	}
 }
 
@@ -197,17 +209,23 @@ func boundBuffer(ctx context.Context, c net.Conn) context.Context {
 func (s *Server) Addr() string { return s.socket.Addr().String() }
 
 // AdminAddr returns the address of the admin listener, or "".
-func (s *Server) AdminAddr() string {
-	if s.adminAt == nil {
+func (s *Server) AdminAddr() string { return boundAt(s.adminAt) }
+
+// PprofAddr returns the address of the profiles, or "".
+func (s *Server) PprofAddr() string { return boundAt(s.pprofAt) }
+
+// boundAt returns the address of a listener, or "" for none.
+func boundAt(l net.Listener) string {
+	if l == nil {
 		return ""
 	}
-	return s.adminAt.Addr().String()
+	return l.Addr().String()
 }
 
 // Run serves until ctx ends, Stop is called or a listener fails, then stops in order and returns.
 // It returns nil after a clean stop.
 func (s *Server) Run(ctx context.Context) error {
-	failed := make(chan error, 2)
+	failed := make(chan error, 3)
 	var wg sync.WaitGroup
 	serve := func(srv *http.Server, l net.Listener) {
 		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -217,6 +235,9 @@ func (s *Server) Run(ctx context.Context) error {
 	wg.Go(func() { serve(s.public, s.socket) })
 	if s.admin != nil {
 		wg.Go(func() { serve(s.admin, s.adminAt) })
+	}
+	if s.pprof != nil {
+		wg.Go(func() { serve(s.pprof, s.pprofAt) })
 	}
 	var err error
 	select {
@@ -235,7 +256,7 @@ func (s *Server) Run(ctx context.Context) error {
 //     connection. Proxies learn that the node leaves, and their idle connections end by themselves.
 //  2. It accepts no more connections, calls OnLast and lets running requests finish. It cuts them
 //     off after Timeouts.Drain, or when ctx ends.
-//  3. It calls OnStop, and closes the admin listener last.
+//  3. It calls OnStop, and closes the listeners for operators last.
 //
 // A second call waits for the first and returns the same result. The cost of the limits: a handler
 // that ignores its context may still run when OnStop is called.
@@ -282,8 +303,10 @@ func (s *Server) stop(ctx context.Context) error {
 		}()
 		errs = append(errs, err)
 	}
-	if s.admin != nil {
-		_ = s.admin.Close()
+	for _, srv := range []*http.Server{s.admin, s.pprof} {
+		if srv != nil {
+			_ = srv.Close()
+		}
 	}
 	s.unbind()
 	return errors.Join(errs...)

@@ -21,6 +21,7 @@ func TestTakenPortIsAnErrorAtTheStart(t *testing.T) {
 	for _, s := range []*httpd.Server{
 		{Address: h.Addr(), Handler: nothing},
 		{Address: "127.0.0.1:0", AdminAddress: h.Addr(), Handler: nothing},
+		{Address: "127.0.0.1:0", AdminAddress: "127.0.0.1:0", PprofAddress: h.Addr(), Handler: nothing},
 		{Address: "nonsense", Handler: nothing},
 	} {
 		if err := s.Listen(t.Context()); err == nil {
@@ -104,11 +105,26 @@ func TestMetrics(t *testing.T) {
 	if got := h.get("/metrics"); got.status != 404 {
 		t.Errorf("metrics are public: %d", got.status)
 	}
-	if got := h.do("GET", "http://"+h.AdminAddr()+"/debug/pprof/cmdline"); got.status != 200 {
-		t.Errorf("pprof: got %d", got.status)
-	}
 	if err := (&httpd.Server{Address: "127.0.0.1:0", Handler: nothing, Metrics: reg}).Listen(t.Context()); err == nil {
 		t.Error("two servers count into the same metrics")
+	}
+}
+
+// TestProfilesAreApart: profiles have a listener of their own, and none without an address.
+func TestProfilesAreApart(t *testing.T) {
+	const path = "/debug/pprof/cmdline"
+	h := start(t, &httpd.Server{AdminAddress: "127.0.0.1:0", PprofAddress: "127.0.0.1:0", Handler: nothing})
+	if got := h.do("GET", "http://"+h.PprofAddr()+path); got.status != 200 {
+		t.Errorf("on their own address: %d", got.status)
+	}
+	if got := h.do("GET", "http://"+h.PprofAddr()+"/metrics"); got.status != 404 {
+		t.Errorf("the metrics are there, too: %d", got.status)
+	}
+	if got := h.do("GET", "http://"+h.AdminAddr()+path); got.status != 404 {
+		t.Errorf("on the admin address: %d", got.status)
+	}
+	if got := start(t, &httpd.Server{AdminAddress: "127.0.0.1:0", Handler: nothing}).PprofAddr(); got != "" {
+		t.Errorf("without an address they are at %s", got)
 	}
 }
 
@@ -279,14 +295,18 @@ func TestRunEndsWithItsContext(t *testing.T) {
 }
 
 func TestStopWithoutRun(t *testing.T) {
-	s := &httpd.Server{Address: "127.0.0.1:0", AdminAddress: "127.0.0.1:0", Handler: nothing}
+	s := &httpd.Server{
+		Address: "127.0.0.1:0", AdminAddress: "127.0.0.1:0", PprofAddress: "127.0.0.1:0", Handler: nothing,
+	}
 	if err := s.Listen(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
-	again := &httpd.Server{Address: s.Addr(), AdminAddress: s.AdminAddr(), Handler: nothing}
+	again := &httpd.Server{
+		Address: s.Addr(), AdminAddress: s.AdminAddr(), PprofAddress: s.PprofAddr(), Handler: nothing,
+	}
 	if err := again.Listen(t.Context()); err != nil {
 		t.Errorf("the ports were not given back: %v", err)
 	}

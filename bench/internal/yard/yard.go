@@ -17,6 +17,7 @@ const (
 type Address struct {
 	Addr  string `json:"addr"`
 	Admin string `json:"admin"`
+	Pprof string `json:"pprof,omitempty"`
 }
 
 // Answer is a server's constant answer.
