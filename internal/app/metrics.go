@@ -98,13 +98,13 @@ var (
 	successDesc = prometheus.NewDesc(
 		"claviger_job_last_success_timestamp_seconds",
 		"When a job last ended well.",
-		[]string{"job"},
+		[]string{"task"},
 		nil,
 	)
 	failingDesc = prometheus.NewDesc(
 		"claviger_job_failing",
 		"1 if the last run of a job failed.",
-		[]string{"job"},
+		[]string{"task"},
 		nil,
 	)
 	readableDesc = map[string]*prometheus.Desc{
@@ -115,7 +115,7 @@ var (
 	lateDesc = prometheus.NewDesc(
 		"claviger_job_late",
 		"1 if the next run of a job is missing.",
-		[]string{"job"},
+		[]string{"task"},
 		nil,
 	)
 )

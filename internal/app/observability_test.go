@@ -71,6 +71,17 @@ var (
 	selector   = regexp.MustCompile(`\b((?:claviger)_[a-z_]+)\{([a-z]+)="([^"]+)"\}`)
 )
 
+// TestLabels: no metric has a label that Prometheus sets itself at each scrape.
+func TestLabels(t *testing.T) {
+	metrics := scraped(t)
+	if m := regexp.MustCompile(`(?m)^\w+\{(?:[^}]*,)?(?:job|instance)="[^}]*\}`).FindString(metrics); m != "" {
+		t.Errorf("Prometheus overwrites a label of %s", m)
+	}
+	if want := `claviger_job_failing{task="`; !strings.Contains(metrics, want) {
+		t.Errorf("there is no %s", want)
+	}
+}
+
 // TestAlertsAndDashboard: alerts and dashboard use existing metrics and labels.
 func TestAlertsAndDashboard(t *testing.T) {
 	metrics := scraped(t)
