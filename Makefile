@@ -65,7 +65,7 @@ chromium: ## Install Chromium, in which pages are looked at, where it is missing
 php: ## Install PHP and Python, in which the samples of docs/webhooks.md are run, where they are missing
 	@script/php >/dev/null
 
-deploy-tools: ## Install nginx, Caddy, buildah and systemd-analyze, which check the files of deploy/, where they are missing
+deploy-tools: ## Install nginx, Caddy, buildah, promtool and systemd-analyze, which check the files of deploy/, where they are missing
 	@script/deploy-tools >/dev/null || true # its tests say what they skip
 
 test-sqlite: chromium php deploy-tools ## go vet and all tests, on SQLite alone
