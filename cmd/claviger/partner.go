@@ -55,7 +55,7 @@ func partnerListCommand() *cobra.Command {
 			cmd,
 			r.asJSON,
 			found,
-			[]string{"id", "name", "brand", "client id", "webhook url", "paused"},
+			[]string{"id", "name", "brand", "client id", "webhook url", "paused", "endpoint", "waiting"},
 			func(p operator.PartnerDetail) []string {
 				return []string{
 					strconv.FormatInt(p.ID, 10),
@@ -64,11 +64,23 @@ func partnerListCommand() *cobra.Command {
 					p.ClientID,
 					p.WebhookURL,
 					stamp(p.PausedAt.Time),
+					p.Endpoint.State,
+					waitingEvents(p.Endpoint),
 				}
 			},
 		)
 	}
 	return cmd
+}
+
+// waitingEvents formats how many events wait for an endpoint. In a list they are counted up to a
+// limit.
+func waitingEvents(h operator.Endpoint) string {
+	text := strconv.Itoa(h.Waiting)
+	if h.WaitingMore {
+		text += "+"
+	}
+	return text
 }
 
 func partnerShowCommand() *cobra.Command {

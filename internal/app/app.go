@@ -104,6 +104,8 @@ type App struct {
 	tracing    *sdktrace.TracerProvider // nil: no tracing
 	url        string
 
+	certificate *certificate
+
 	jobs     sync.WaitGroup
 	stopJobs context.CancelFunc // nil until Run
 }
@@ -180,7 +182,8 @@ func newApp(cfg Config) *App {
 	if cfg.Now == nil {
 		cfg.Now = Now
 	}
-	return &App{cfg: cfg, log: cfg.logger()}
+	log := cfg.logger()
+	return &App{cfg: cfg, log: log, certificate: newCertificate(cfg.PublicURL, cfg.Now, log)}
 }
 
 // newServer returns the server. Its handler is set when the port is known.
@@ -190,11 +193,11 @@ func (a *App) newServer(db *sqldb.DB) *httpd.Server {
 	metrics.MustRegister(buildMetric())
 	metrics.MustRegister(databaseMetrics(db)...)
 	metrics.MustRegister(a.laneMetrics()...)
-	metrics.MustRegister(&backlog{db: db, now: a.cfg.Now})
+	metrics.MustRegister(&backlog{db: db, now: a.cfg.Now}, diskFigures{db}, a.certificate)
 	return &httpd.Server{
 		Address: a.cfg.Addr, AdminAddress: a.cfg.AdminAddr, PprofAddress: a.cfg.PprofAddr,
 		Proxies: a.cfg.TrustedProxies, Version: release.Version,
-		Log:     a.log, Metrics: metrics, Tracer: a.tracer(),
+		Log: a.log, Metrics: metrics, Tracer: a.tracer(),
 		// A request that checks a partner's URLs may take this long, plus time to answer.
 		Timeouts: httpd.Timeouts{
 			Notice: a.cfg.drainDelay(), Drain: a.cfg.ShutdownTimeout, Request: profile.CheckTimeout + 15*time.Second,

@@ -93,6 +93,7 @@ func (a *App) work() []func(context.Context) {
 		a.services.Partners.Uses.Run,
 		a.services.Accounts.TokenUses.Run,
 		a.services.Requests.Run,
+		a.certificate.Run,
 		a.job(
 			bulkJob,
 			nil,
