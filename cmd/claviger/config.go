@@ -27,6 +27,7 @@ func configCheckCommand() *cobra.Command {
 		Args:    exactly(),
 	}
 	g := settingFlags(cmd, app.Serve)
+	g.credentials = true
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object")
 	cmd.Flags().
 		BoolVar(&try, "try", false, "Try them, too: the database, mail, the public address and the rest, as "+

@@ -17,6 +17,7 @@ type given struct {
 	file   string
 
 	stripeSetup bool // see app.Sources
+	credentials bool // settings may also come from the credentials of the systemd unit
 }
 
 // settingFlags adds a flag for each setting of the mode, or only for the named ones, and --config.
@@ -70,10 +71,11 @@ func (f *settingFlag) Set(s string) error {
 
 // load reads the settings from all sources. A mistake in them is a usage error.
 func (g *given) load() (app.Config, []app.Origin, error) {
-	cfg, origins, err := app.Load(
-		g.mode,
-		app.Sources{Flags: g.values, Environ: os.Environ(), File: g.file, StripeSetup: g.stripeSetup},
-	)
+	src := app.Sources{Flags: g.values, Environ: os.Environ(), File: g.file, StripeSetup: g.stripeSetup}
+	if g.credentials {
+		src.Credentials = app.Credentials(os.Environ(), "/")
+	}
+	cfg, origins, err := app.Load(g.mode, src)
 	if err != nil {
 		return cfg, origins, &failure{exitUsage, err}
 	}

@@ -68,6 +68,7 @@ type Config struct {
 	MailOff             []mail.Kind          // kinds of emails to buyers that are not sent
 	Log                 *slog.Logger         // nil is standard error, by LogLevel and LogFormat
 
+	Withheld    map[string]string // files of systemd's credentials that this user cannot read, by setting
 	SecretFiles map[string]string // files that secret settings were read from, by setting
 	Origins     []Origin          // every setting as found by Load
 

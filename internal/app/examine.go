@@ -40,7 +40,8 @@ type Finding struct {
 // examination runs the checks of one install.
 type examination struct {
 	cfg Config
-	db  *sqldb.DB // nil: it could not be opened
+	db  *sqldb.DB // nil: it could not be opened, or has an old schema
+	why string    // why db is nil
 	all []Finding
 }
 
@@ -55,7 +56,7 @@ func Examine(ctx context.Context, cfg Config) []Finding {
 	}
 	cfg.Log = cfg.logger()
 	e := &examination{cfg: cfg}
-	for _, check := range []func(context.Context){e.files, e.database, e.writable, e.clock, e.key, e.licenses, e.space, e.mail, e.address, e.proxies, e.egress} {
+	for _, check := range e.checks() {
 		limited, cancel := context.WithTimeout(ctx, examineTimeout)
 		check(limited)
 		cancel()
@@ -79,6 +80,7 @@ func (e *examination) database(ctx context.Context) {
 		)
 		return
 	}
+	e.why = "the database cannot be used"
 	db, err := OpenExisting(ctx, e.cfg)
 	if err != nil {
 		e.say(
@@ -102,8 +104,7 @@ func (e *examination) database(ctx context.Context) {
 			"%s is reachable and empty", shown,
 		)
 	case len(schema.Pending) > 0:
-		e.say("database", Warned, pendingAdvice(schema),
-			"%s is reachable; its schema lacks %d migrations", shown, len(schema.Pending))
+		e.old(shown, schema)
 	default:
 		e.say("database", Passed, "", "%s is reachable, and its schema is up to date", shownDB(e.cfg.DB))
 		e.db = db
@@ -153,10 +154,6 @@ const maxClock = 2 * time.Second
 // clock compares this machine's clock with the database's.
 func (e *examination) clock(ctx context.Context) {
 	const name = "clock"
-	if e.db == nil {
-		e.say(name, Skipped, "", "there is no database to compare it with")
-		return
-	}
 	begun := time.Now()
 	at, other, err := e.db.Clock(ctx)
 	middle := begun.Add(time.Since(begun) / 2)
@@ -178,10 +175,6 @@ func (e *examination) clock(ctx context.Context) {
 // licenses finds licenses that were refunded but still work.
 func (e *examination) licenses(ctx context.Context) {
 	const name = "refunded licenses"
-	if e.db == nil {
-		e.say(name, Skipped, "", "there is no database to look into")
-		return
-	}
 	list, err := license.Suspects(ctx, e.db, maxSuspects+1)
 	switch {
 	case err != nil:
@@ -209,10 +202,6 @@ const maxSuspects = 20
 // key opens all sealed values.
 func (e *examination) key(ctx context.Context) {
 	const name = "secret key"
-	if e.db == nil {
-		e.say(name, Skipped, "", "there is no database that it could open")
-		return
-	}
 	fresh, err := sealing.Empty(ctx, e.db, sealed()...)
 	if err == nil && fresh {
 		e.say(name, Passed, "", "nothing is sealed yet")
@@ -243,10 +232,6 @@ const (
 
 func (e *examination) space(context.Context) {
 	const name = "disk"
-	if e.db == nil {
-		e.say(name, Skipped, "", "there is no database yet")
-		return
-	}
 	d, known := e.db.Disk()
 	free := fmt.Sprintf("%.1f GiB", float64(d.Free)/(1<<30))
 	switch {

@@ -3,9 +3,11 @@ package app
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -36,10 +38,8 @@ func (c Config) exposed() []string {
 	if _, set := c.SecretFiles["secret-key"]; !set && c.SecretKey == "" {
 		say(c.KeyFile(), "it holds the key that opens every stored secret", "600")
 	}
-	for _, name := range []string{"secret-key", "secret-key-previous", "db", "smtp-url"} {
-		if path, set := c.SecretFiles[name]; set {
-			say(path, "it holds the secret setting "+name, "600")
-		}
+	for _, name := range slices.Sorted(maps.Keys(c.SecretFiles)) {
+		say(c.SecretFiles[name], "it holds the secret setting "+name, "600")
 	}
 	if c.Postgres() || c.DB == "" {
 		return advice
@@ -55,7 +55,8 @@ func (c Config) exposed() []string {
 // service can read it, although its mode may show a group, because of an access list.
 func credential(path string) bool {
 	dir := os.Getenv("CREDENTIALS_DIRECTORY")
-	return dir != "" && filepath.Dir(path) == filepath.Clean(dir)
+	return dir != "" && filepath.Dir(path) == filepath.Clean(dir) ||
+		filepath.Dir(path) == filepath.Join("/", credentialsFolder, unit)
 }
 
 // access returns the rights of a mode for others than the owner: read, write, both or "".

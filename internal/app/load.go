@@ -34,6 +34,9 @@ type Sources struct {
 	Environ []string          // as os.Environ gives it
 	File    string            // path of a TOML file; "" is CLAVIGER_CONFIG, or none
 
+	// Credentials are files of secret settings, which count less than all others; see Credentials.
+	Credentials map[string]string
+
 	// StripeSetup means that the webhook secret is about to be created and may be missing.
 	StripeSetup bool
 }
@@ -63,12 +66,16 @@ func Load(mode Mode, src Sources) (Config, []Origin, error) {
 	var cfg Config
 	var origins []Origin
 	mistakes := []error{environErr, fileErr}
+	credentials := cfg.withhold(src.Credentials)
 	for _, s := range table {
-		f, err := s.find([]layer{flags, environment, file})
+		f, err := s.find([]layer{flags, environment, file, credentials})
 		if err == nil {
 			if err = s.set(&cfg, f.value); err != nil {
 				err = fmt.Errorf("%s %w", f.from, err)
 			}
+		}
+		if f.from != "default" {
+			delete(cfg.Withheld, s.Name) // another source has it
 		}
 		cfg.noteFile(s.Name, f.file)
 		mistakes = append(mistakes, err)
