@@ -210,6 +210,27 @@ func TestOperatorGuideHasTheSettings(t *testing.T) {
 	}
 }
 
+// TestOperatorGuideHasTheFiles: the guide lists exactly the settings that can come from a file.
+func TestOperatorGuideHasTheFiles(t *testing.T) {
+	_, text, found := strings.Cut(read(t, "docs/operator.md"), "these settings have one:\n")
+	text, _, ended := strings.Cut(text, ".\n")
+	if !found || !ended {
+		t.Fatal("docs/operator.md has no list of the settings that can come from a file")
+	}
+	var want, got []string
+	for _, s := range app.Settings(app.Serve) {
+		if s.Secret {
+			want = append(want, "`"+s.Name+"`")
+		}
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		got = append(got, strings.TrimSpace(part))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the guide lists %v, and the settings are %v", got, want)
+	}
+}
+
 // TestRunbooks: each alert has a runbook and links to it, and each runbook has an alert.
 func TestRunbooks(t *testing.T) {
 	var alerts, runbooks []string
