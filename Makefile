@@ -54,6 +54,7 @@ reproduce: ## Build twice, here and in another folder with an empty cache, and c
 
 test: chromium php deploy-tools ## go vet and all tests, on SQLite and on a temporary PostgreSQL
 	CGO_ENABLED=0 $(GO) vet ./...
+	CGO_ENABLED=0 $(GO) test -C tools -count=1 ./manifests # the cache does not see files of another module
 	script/with-postgres env $(TEST) -exec "$(CURDIR)/script/on-both" $(ALL)
 
 system-test: ## What needs several builds or nodes, such as an upgrade under load (takes minutes, and the whole history)
