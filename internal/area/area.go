@@ -11,6 +11,7 @@ package area
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"sync"
@@ -249,6 +250,15 @@ func LastSeen(r *http.Request) string {
 // Call returns the API call for a page or act, for the template "curl".
 func (a *Area) Call(what, method, path string, query ...ui.Param) ui.Curl {
 	return ui.Curl{What: what, Method: method, URL: a.Site.Pages.PublicURL + path, Query: query, Secret: a.Token}
+}
+
+// JSON returns the body of an API call in an example.
+func JSON(body any) string {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return "" // pages pass only maps of texts, numbers and bools
+	}
+	return string(text)
 }
 
 // Render shows a page of the area, with the navigation.

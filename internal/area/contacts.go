@@ -88,8 +88,7 @@ func (p *PartnerPages) showContacts(
 			ID: fmt.Sprintf("contact-%d", c.ID), Cells: []ui.Cell{name, {Text: c.Email}, {At: c.CreatedAt}},
 		})
 	}
-	page := ui.View{Title: view.Heading, Status: status, Data: view}
-	return v.Common().Area.Render(w, r, v.Visit, "contacts", page)
+	return v.render(w, r, "contacts", ui.View{Title: view.Heading, Status: status, Data: view})
 }
 
 func (p *PartnerPages) addContact(w http.ResponseWriter, r *http.Request, v *PartnerVisit) error {

@@ -52,6 +52,11 @@ func (v *PartnerVisit) tabs() *ui.Tabs {
 	return v.Tabs(v.path)
 }
 
+// render shows a page of the subject.
+func (v *PartnerVisit) render(w http.ResponseWriter, r *http.Request, name string, view ui.View) error {
+	return v.Common().Area.Render(w, r, v.Visit, name, view)
+}
+
 // done redirects to the page of the subject, with a message about the act.
 func (v *PartnerVisit) done(w http.ResponseWriter, r *http.Request, text string) error {
 	v.Common().Area.Site.Sessions.Flash(r.Context(), text)
@@ -71,6 +76,7 @@ type PartnerPages struct {
 	Side   Side
 	Prefix string // of the pages in the table, such as /partners/{partner}
 	Rule   Rule
+	Plans  string // prefix of the pages of plans, below the partner's
 
 	Partners *partner.Store
 	Profiles *profile.Store

@@ -1,7 +1,7 @@
 package area
 
 import (
-	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,24 +11,15 @@ import (
 	"claviger/internal/money"
 	"claviger/internal/partner"
 	"claviger/internal/ui"
+	"claviger/internal/wire"
 )
 
-// PageProduct is the page of an application's texts for buyers, with a ProductView.
-const PageProduct = "product"
-
-// ProductPages builds that page.
-type ProductPages struct {
-	URL     string                    // of the page; the icon is posted to its /icon
-	Tabs    *ui.Tabs                  // nil if none
-	Heading string                    // of the page
-	May     bool                      // the person may change it
-	Call    ui.Curl                   // the call that changes it, without its content
-	Plan    func(partner.Plan) string // returns the page that changes a plan's texts, "" if the person may not
-}
-
-// ProductView shows the texts of an application for buyers.
-type ProductView struct {
-	ProductPages
+// productView shows the texts of an application for buyers.
+type productView struct {
+	Heading   string
+	Tabs      *ui.Tabs
+	URL       string // of the page; the icon is posted to its /icon
+	May       bool   // the person may change it
 	Icon      string // URL, "" if there is none
 	IconError string
 	Form      ui.Form
@@ -36,22 +27,83 @@ type ProductView struct {
 	Seen      ui.Param
 	Shop      string // the page that buyers see
 	Plans     ui.Table
-	Problem   string
+	Call      ui.Curl
 }
 
-// View builds the page of a product with its plans.
-func (p ProductPages) View(product partner.Product, plans []partner.Plan) ProductView {
-	p.Call.JSON = productJSON(product)
-	seen := SeenProduct(product)
-	return ProductView{
-		ProductPages: p, Icon: product.IconPath(), Form: productForm(product), Facts: seen.Facts[:len(seen.Facts)-1],
-		Seen: seen.Param(),
-		Shop: partner.ProductPath(product.PartnerID), Plans: p.plans(plans),
+// Product returns the rows of an application's texts for buyers.
+func (p *PartnerPages) Product() []Route {
+	s := p.subject("/product")
+	s.add(Page, "", func(w http.ResponseWriter, r *http.Request, v *PartnerVisit) error {
+		return p.showProduct(w, r, v, nil)
+	})
+	s.add(Act, "", p.changeProduct)
+	s.add(Act, "/icon", p.changeIcon)
+	s.rows[len(s.rows)-1].Upload = true
+	return s.rows
+}
+
+// showProduct shows the current texts, and after a refusal the errors.
+func (p *PartnerPages) showProduct(w http.ResponseWriter, r *http.Request, v *PartnerVisit, refused error) error {
+	product, err := p.Partners.Product(r.Context(), v.Partner.ID)
+	if err != nil {
+		return err
 	}
+	plans, err := p.Partners.Plans(r.Context(), v.Partner.ID)
+	if err != nil {
+		return err
+	}
+	seen := seenProduct(product)
+	view := productView{
+		Heading: v.heading("Product"), Tabs: v.tabs(), URL: v.url, May: v.may,
+		Icon: product.IconPath(), Form: productForm(product), Facts: seen.Facts[:len(seen.Facts)-1],
+		Seen: seen.Param(), Shop: partner.ProductPath(product.PartnerID), Plans: p.planTable(v, plans),
+		Call: v.call("The same by API", http.MethodPatch, "/product"),
+	}
+	view.Call.JSON = JSON(map[string]any{"tagline": product.Tagline})
+	page := ui.View{Title: view.Heading}
+	if f := fault.Of(refused); f != nil {
+		page.Status = wire.Status(f.Kind)
+		view.refuse(r, f)
+	}
+	page.Data = view
+	return v.render(w, r, "product", page)
 }
 
-// SeenProduct returns the state of a product that the page showed.
-func SeenProduct(p partner.Product) Seen {
+// changeProduct saves the texts, unless they have changed since they were shown.
+func (p *PartnerPages) changeProduct(w http.ResponseWriter, r *http.Request, v *PartnerVisit) error {
+	if err := ui.ReadForm(r); err != nil {
+		return err
+	}
+	product, err := p.Partners.Product(r.Context(), v.Partner.ID)
+	if err != nil {
+		return err
+	}
+	return p.saveProduct(w, r, v, readProduct(r), seenProduct(product).Unchanged(r))
+}
+
+func (p *PartnerPages) changeIcon(w http.ResponseWriter, r *http.Request, v *PartnerVisit) error {
+	change, err := readIcon(r)
+	return p.saveProduct(w, r, v, change, err)
+}
+
+// saveProduct saves a change, unless err refuses it.
+func (p *PartnerPages) saveProduct(
+	w http.ResponseWriter, r *http.Request, v *PartnerVisit, change partner.ProductChange, err error,
+) error {
+	if err == nil {
+		_, err = p.Partners.ChangeProduct(r.Context(), v.Actor(), v.Partner.ID, change)
+	}
+	switch {
+	case fault.Of(err) != nil:
+		return p.showProduct(w, r, v, err)
+	case err != nil:
+		return err
+	}
+	return v.done(w, r, "Saved. Buyers see it from now on.")
+}
+
+// seenProduct returns the state of a product that the page showed.
+func seenProduct(p partner.Product) Seen {
 	version := "none"
 	if !p.UpdatedAt.IsZero() {
 		version = p.UpdatedAt.Format(time.RFC3339Nano)
@@ -110,8 +162,8 @@ func productForm(p partner.Product) ui.Form {
 	}}
 }
 
-// ReadProduct reads the form of a product.
-func ReadProduct(r *http.Request) partner.ProductChange {
+// readProduct reads the form of a product.
+func readProduct(r *http.Request) partner.ProductChange {
 	text := func(name string) *string { return new(ui.FormText(r, name)) }
 	return partner.ProductChange{
 		Tagline: text("tagline"), Description: text("description"), Website: text("website"),
@@ -119,8 +171,8 @@ func ReadProduct(r *http.Request) partner.ProductChange {
 	}
 }
 
-// ReadIcon reads the form of the icon: a picture, or the button that removes it.
-func ReadIcon(r *http.Request) (partner.ProductChange, error) {
+// readIcon reads the form of the icon: a picture, or the button that removes it.
+func readIcon(r *http.Request) (partner.ProductChange, error) {
 	icon, err := ui.ReadUpload(r, "icon")
 	switch {
 	case err != nil:
@@ -133,9 +185,8 @@ func ReadIcon(r *http.Request) (partner.ProductChange, error) {
 	return partner.ProductChange{Icon: &icon}, nil
 }
 
-// Refuse writes an error at its field, with the typed value, or above the form.
-func (v *ProductView) Refuse(r *http.Request, refused error) {
-	f := fault.Of(refused)
+// refuse writes an error at its field, with the typed value, or above the form.
+func (v *productView) refuse(r *http.Request, f *fault.Error) {
 	if f.Field == "icon" {
 		v.IconError = "Icon " + strings.TrimPrefix(f.Text, "icon ")
 		return
@@ -145,27 +196,18 @@ func (v *ProductView) Refuse(r *http.Request, refused error) {
 			field.Value = ui.FormText(r, field.Name)
 		}
 	}
-	v.Form.Refuse(refused)
-	v.Problem = v.Form.Problem
+	v.Form.Refuse(f)
 }
 
-// productJSON returns the equivalent API body.
-func productJSON(p partner.Product) string {
-	text, err := json.Marshal(map[string]any{"tagline": p.Tagline})
-	if err != nil {
-		return "" // strings cannot fail
-	}
-	return string(text)
-}
-
-// plans lists the texts of plans.
-func (p ProductPages) plans(list []partner.Plan) ui.Table {
+// planTable lists the texts of plans.
+func (p *PartnerPages) planTable(v *PartnerVisit, list []partner.Plan) ui.Table {
 	t := ui.Table{ID: "plans", Caption: "Plans, in the order of the product page", Cards: true, Columns: []ui.Column{
 		{Label: "Name"}, {Label: "Price", Number: true}, {Label: "Features", Wrap: true}, {Label: "Recommended"},
 	}}
 	for _, plan := range list {
 		name := ui.Cell{Text: plan.DisplayName()}
-		if at := p.Plan(plan); at != "" {
+		if v.may {
+			at := fmt.Sprintf("%s%s/%d", v.Base, p.Plans, plan.Tier)
 			name.Acts = ui.Links(ui.RowLink{Label: "Change", Of: plan.DisplayName(), URL: at})
 		}
 		recommended := ""
@@ -261,21 +303,13 @@ func PlanTextFacts(p partner.Plan) []Fact {
 	}
 }
 
-// ReadPlanTexts reads these fields, and keeps the typed values for when the page is shown again. A
-// form without them, such as an older one, leaves the texts unchanged.
-func ReadPlanTexts(r *http.Request, form *ui.Form) (partner.PlanTexts, error) {
+// ReadPlanTexts reads these fields. A form without them, such as an older one, leaves the texts
+// unchanged.
+func ReadPlanTexts(r *http.Request) (partner.PlanTexts, error) {
 	if !r.PostForm.Has("features") {
 		return partner.PlanTexts{}, nil
 	}
 	recommended := ui.FormText(r, "recommended") != ""
-	for i := range form.Fields {
-		switch field := &form.Fields[i]; field.Name {
-		case "description", "features", "sort", "max_per_buyer":
-			field.Value = ui.FormText(r, field.Name)
-		case "recommended":
-			field.Checked = recommended
-		}
-	}
 	features := []string{}
 	for line := range strings.Lines(ui.FormText(r, "features")) {
 		if line = strings.TrimSpace(line); line != "" {

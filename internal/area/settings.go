@@ -71,11 +71,7 @@ func settingJSON(name, value string) string {
 	if value == "true" || value == "false" {
 		body[name] = value == "true"
 	}
-	text, err := json.Marshal(body)
-	if err != nil {
-		return "" // strings and bools cannot fail
-	}
-	return string(text)
+	return JSON(body)
 }
 
 var onOff = []ui.Option{{Value: "false", Label: "Off"}, {Value: "true", Label: "On"}}

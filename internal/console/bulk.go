@@ -187,7 +187,7 @@ func (b *Bulk) choose(r *http.Request, v *Visit, act bulk.Act) (ui.Confirm, bulk
 	if len(view.Fields) > 0 {
 		body["reason"] = view.Fields[0].Value
 	}
-	call.JSON = jsonBody(body)
+	call.JSON = area.JSON(body)
 	if problem := c.problem(r.URL.Query()); problem != "" {
 		view.Problem = problem + " Go back and correct the filter."
 		view.Action = ""
@@ -306,7 +306,7 @@ func (b *Bulk) refusedView(r *http.Request, v *Visit, job bulk.Job) ui.Confirm {
 		fmt.Sprintf("/operator/v1/bulk/%d/%s", job.ID, strings.ReplaceAll(do, "_", "-")),
 	)
 	if do == "leave_out" || do == "put_back" {
-		call.JSON = jsonBody(map[string]any{"positions": []int64{1, 2}})
+		call.JSON = area.JSON(map[string]any{"positions": []int64{1, 2}})
 	}
 	view.Call = &call
 	return view

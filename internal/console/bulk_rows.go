@@ -128,6 +128,6 @@ func (b *Bulk) choices(r *http.Request, v *Visit, j bulk.Job, rows []bulk.Row, v
 	view.ChooseAt = v.Path("%s/%s/%d", bulkPath, j.Act, j.ID) + rowsQuery(r)
 	view.ChooseForm = chooseForm
 	call := b.call("Leave rows out by API", http.MethodPost, fmt.Sprintf("/operator/v1/bulk/%d/leave-out", j.ID))
-	call.JSON = jsonBody(map[string]any{"positions": []int64{1, 2}})
+	call.JSON = area.JSON(map[string]any{"positions": []int64{1, 2}})
 	view.ChooseCall = &call
 }

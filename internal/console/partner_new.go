@@ -16,7 +16,7 @@ var onOff = []ui.Option{{Value: "false", Label: "Off"}, {Value: "true", Label: "
 // newPartnerView builds the form for a new partner.
 func (p *Partners) newPartnerView(r *http.Request, v *Visit) ui.Confirm {
 	call := p.call("The same by API", http.MethodPost, "/operator/v1/partners")
-	call.JSON = jsonBody(map[string]string{"name": "Tide Planner", "external_id": "vendor-17"})
+	call.JSON = area.JSON(map[string]string{"name": "Tide Planner", "external_id": "vendor-17"})
 	return ui.Confirm{
 		Heading: "Add a partner",
 		Says: []string{

@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
@@ -23,15 +22,6 @@ func seenPartner(one partner.Partner) area.Seen {
 	}}
 }
 
-// jsonBody encodes the body of a call as JSON.
-func jsonBody(v any) string {
-	text, err := json.Marshal(v)
-	if err != nil {
-		return "" // pages pass only maps of texts, numbers and bools
-	}
-	return string(text)
-}
-
 // pause pauses a partner, or changes the reason.
 func (p *Partners) pause(r *http.Request, v *Visit) (area.Action, error) {
 	one, _, err := p.one(r)
@@ -39,7 +29,7 @@ func (p *Partners) pause(r *http.Request, v *Visit) (area.Action, error) {
 		return area.Action{}, err
 	}
 	call := p.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/partners/%d/pause", one.ID))
-	call.JSON = jsonBody(map[string]string{"reason": "contract ended"})
+	call.JSON = area.JSON(map[string]string{"reason": "contract ended"})
 	view := ui.Confirm{
 		Heading: "Pause " + one.Name,
 		Says: []string{

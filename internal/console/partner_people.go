@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"claviger/internal/area"
 	"claviger/internal/partner"
 	"claviger/internal/ui"
 )
@@ -47,7 +48,7 @@ func (p *Partners) people(w http.ResponseWriter, r *http.Request, v *Visit) erro
 		},
 		Add: p.call("Add a member by API", http.MethodPost, fmt.Sprintf("/operator/v1/partners/%d/members", one.ID)),
 	}
-	view.Add.JSON = jsonBody(map[string]string{"email": "ada@example.com", "role": "admin"})
+	view.Add.JSON = area.JSON(map[string]string{"email": "ada@example.com", "role": "admin"})
 	for _, m := range members {
 		u := users[m.UserID]
 		name := ui.Cell{Text: cmp.Or(u.Name, u.Email, "Deleted account")}

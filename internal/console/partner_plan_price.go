@@ -47,7 +47,7 @@ func (p *Partners) planPrice(r *http.Request, v *Visit) (area.Action, error) {
 		return area.Action{}, err
 	}
 	call := p.call("The same by API", http.MethodPut, fmt.Sprintf("/operator/v1/partners/%d/plan-change-price", one.ID))
-	call.JSON = jsonBody(map[string]any{"plan_change_price": string(payment.FullPrice)})
+	call.JSON = area.JSON(map[string]any{"plan_change_price": string(payment.FullPrice)})
 	view := ui.Confirm{
 		Heading: "What a change of plan costs",
 		Says: []string{

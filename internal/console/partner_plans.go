@@ -103,13 +103,13 @@ func seenPlan(plan partner.Plan) area.Seen {
 	}, area.PlanTextFacts(plan)...)}
 }
 
-// planView builds the page that adds or changes a plan.
-func (p *Partners) planView(v *Visit, one partner.Partner, plan partner.Plan) ui.Confirm {
+// putPlan adds or changes a plan.
+func (p *Partners) putPlan(r *http.Request, v *Visit, one partner.Partner, plan partner.Plan) area.Action {
 	call := p.call(
 		"The same by API", http.MethodPut,
 		fmt.Sprintf("/operator/v1/partners/%d/plans/%d", one.ID, max(plan.Tier, 1)),
 	)
-	call.JSON = jsonBody(map[string]any{"name": "Pro", "price_cents": 4900, "currency": "USD"})
+	call.JSON = area.JSON(map[string]any{"name": "Pro", "price_cents": 4900, "currency": "USD"})
 	view := ui.Confirm{
 		Heading: "Change the plan of tier " + strconv.Itoa(plan.Tier),
 		Says: []string{
@@ -134,29 +134,24 @@ func (p *Partners) planView(v *Visit, one partner.Partner, plan partner.Plan) ui
 				Hint: "What your own systems call it, or nothing.",
 			},
 		}, area.PlanTextFields(plan)...)},
-		Action: v.Path("%s/%d", ofPartner(plansPath, one.ID), plan.Tier), Hidden: []ui.Param{seenPlan(plan).Param()},
 		Button: ui.Button{Label: "Save", Busy: "Saving…"}, Cancel: v.Path("%s", ofPartner(plansPath, one.ID)),
 		Call: &call,
 	}
 	if plan.CreatedAt.IsZero() {
-		view.Heading, view.Button, view.Action = "Add a plan of "+one.Name, ui.Button{Label: "Add the plan", Busy: "Adding…"}, v.Path("%s", ofPartner(newPlanPath, one.ID))
+		view.Heading = "Add a plan of " + one.Name
+		view.Button = ui.Button{Label: "Add the plan", Busy: "Adding…"}
 		view.Says = []string{"It can be sold from now on. A higher tier includes more."}
 		view.Fields = append(
 			[]ui.Field{{
-				Name: "tier", Label: "Tier", Value: tierText(plan.Tier), Required: true, Autocomplete: "off",
+				Name: "tier", Label: "Tier", Required: true, Autocomplete: "off",
 				Hint: "A whole number from 1.",
 			}},
 			view.Fields...,
 		)
 	}
-	return view
-}
-
-func tierText(tier int) string {
-	if tier == 0 {
-		return ""
-	}
-	return strconv.Itoa(tier)
+	return area.Action{Ask: view, Seen: seenPlan(plan), Do: func(ctx context.Context) (string, error) {
+		return p.savePlan(ctx, r, v, one, plan)
+	}}
 }
 
 // planOf reads the partner and the plan of the path.
@@ -169,85 +164,59 @@ func (p *Partners) planOf(r *http.Request) (partner.Partner, partner.Plan, error
 	return one, plan, area.Missing(err)
 }
 
-func (p *Partners) askNewPlan(w http.ResponseWriter, r *http.Request, v *Visit) error {
+// newPlan adds a plan.
+func (p *Partners) newPlan(r *http.Request, v *Visit) (area.Action, error) {
 	one, _, err := p.one(r)
-	if err != nil {
-		return err
-	}
-	return p.area.Confirm(w, r, v, http.StatusOK, p.planView(v, one, partner.Plan{}))
+	return p.putPlan(r, v, one, partner.Plan{}), err
 }
 
-func (p *Partners) askPlan(w http.ResponseWriter, r *http.Request, v *Visit) error {
+// plan changes the plan of the path.
+func (p *Partners) plan(r *http.Request, v *Visit) (area.Action, error) {
 	one, plan, err := p.planOf(r)
-	if err != nil {
-		return err
-	}
-	return p.area.Confirm(w, r, v, http.StatusOK, p.planView(v, one, plan))
+	return p.putPlan(r, v, one, plan), err
 }
 
-// addPlan adds a plan for a tier that is not yet sold.
-func (p *Partners) addPlan(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	if err := ui.ReadForm(r); err != nil {
-		return err
+// savePlan saves the typed values. A plan without a tier is a new one.
+func (p *Partners) savePlan(
+	ctx context.Context, r *http.Request, v *Visit, one partner.Partner, plan partner.Plan,
+) (done string, err error) {
+	changed := partner.Plan{
+		Tier: plan.Tier, Name: ui.FormText(r, "name"), CheckoutURL: ui.FormText(r, "checkout_url"),
+		ExternalRef: ui.FormText(r, "external_ref"),
 	}
-	one, _, err := p.one(r)
+	if plan.Tier == 0 {
+		if changed.Tier, err = p.freeTier(ctx, one, ui.FormText(r, "tier")); err != nil {
+			return "", err
+		}
+	}
+	changed.PriceCents, changed.Currency, err = amount("price", ui.FormText(r, "price"), ui.FormText(r, "currency"))
 	if err != nil {
-		return err
+		return "", err
 	}
-	view := p.planView(v, one, partner.Plan{})
-	tier, err := strconv.Atoi(typed(r, &view, "tier"))
+	texts, err := area.ReadPlanTexts(r)
+	if err == nil {
+		_, _, err = p.Partners.PutPlanWith(ctx, v.Actor(), one.ID, changed, texts)
+	}
+	return fmt.Sprintf("The plan of tier %d is saved.", changed.Tier), err
+}
+
+// freeTier returns a typed tier that is not yet sold.
+func (p *Partners) freeTier(ctx context.Context, one partner.Partner, text string) (int, error) {
+	tier, err := strconv.Atoi(text)
 	if err != nil {
-		return p.area.Refuse(
-			w, r, v, view, fault.Field("tier", "must be a whole number from 1 to %d.", partner.MaxTier),
-		)
+		return 0, fault.Field("tier", "must be a whole number from 1 to %d.", partner.MaxTier)
 	}
-	stored, err := p.Partners.Plan(r.Context(), one.ID, tier)
+	stored, err := p.Partners.Plan(ctx, one.ID, tier)
 	switch {
 	case err == nil:
-		return p.area.Refuse(
-			w, r, v, view,
-			fault.New(fault.Conflict, codePlanExists, "The tier %d is sold already, as “%s”. Nothing was changed; change that plan instead.", tier, stored.Name).On("tier"),
-		)
+		return 0, fault.New(
+			fault.Conflict, codePlanExists,
+			"The tier %d is sold already, as “%s”. Nothing was changed; change that plan instead.", tier, stored.Name,
+		).On("tier")
 	case !fault.Is(err, partner.CodeUnknownPlan):
-		return err
+		return 0, err
 	}
-	return p.savePlan(w, r, v, one, partner.Plan{Tier: tier}, view)
-}
-
-func (p *Partners) changePlan(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	if err := ui.ReadForm(r); err != nil {
-		return err
-	}
-	one, plan, err := p.planOf(r)
-	if err != nil {
-		return err
-	}
-	return p.savePlan(w, r, v, one, plan, p.planView(v, one, plan))
-}
-
-// savePlan saves the typed values, unless the plan has changed since it was shown.
-func (p *Partners) savePlan(
-	w http.ResponseWriter, r *http.Request, v *Visit, one partner.Partner, plan partner.Plan, view ui.Confirm,
-) error {
-	changed := partner.Plan{
-		Tier: plan.Tier, Name: typed(r, &view, "name"), Currency: typed(r, &view, "currency"),
-		CheckoutURL: typed(r, &view, "checkout_url"), ExternalRef: typed(r, &view, "external_ref"),
-	}
-	var err error
-	if changed.PriceCents, changed.Currency, err = amount("price", typed(r, &view, "price"), changed.Currency); err != nil {
-		return p.area.Refuse(w, r, v, view, err)
-	}
-	texts, err := area.ReadPlanTexts(r, &view.Form)
-	if err != nil {
-		return p.area.Refuse(w, r, v, view, err)
-	}
-	if err := seenPlan(plan).Unchanged(r); err != nil {
-		return p.area.Refuse(w, r, v, view, err)
-	}
-	if _, _, err := p.Partners.PutPlanWith(r.Context(), v.Actor(), one.ID, changed, texts); err != nil {
-		return p.area.Refuse(w, r, v, view, err)
-	}
-	return p.area.Done(w, r, v, ofPartner(plansPath, one.ID), fmt.Sprintf("The plan of tier %d is saved.", plan.Tier))
+	return tier, nil
 }
 
 // typed returns the typed value of a field and keeps it for when the page is shown again.

@@ -51,7 +51,7 @@ func (p *Partners) secrets(w http.ResponseWriter, r *http.Request, v *Visit) err
 		}},
 		Call: p.call("Rotate a secret by API", http.MethodPost, fmt.Sprintf("/operator/v1/partners/%d/rotate", one.ID)),
 	}
-	view.Call.JSON = jsonBody(map[string]any{"what": "webhook_secret", "overlap_s": 86400})
+	view.Call.JSON = area.JSON(map[string]any{"what": "webhook_secret", "overlap_s": 86400})
 	for _, c := range list {
 		what := ui.Cell{Text: secretNames[c.What]}
 		state := ui.Cell{Text: "In use"}
@@ -110,7 +110,7 @@ func (p *Partners) rotateView(r *http.Request, v *Visit) (ui.Confirm, partner.Pa
 		}, one, c, nil
 	}
 	call := p.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/partners/%d/rotate", one.ID))
-	call.JSON = jsonBody(map[string]any{"what": string(c.What), "overlap_s": 86400})
+	call.JSON = area.JSON(map[string]any{"what": string(c.What), "overlap_s": 86400})
 	return ui.Confirm{
 		Heading: fmt.Sprintf("Rotate the %s of %s", secretNames[c.What], one.Name),
 		Says: []string{

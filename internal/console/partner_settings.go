@@ -94,7 +94,7 @@ func (p *Partners) singleKeyView(r *http.Request, v *Visit) (ui.Confirm, partner
 		overlaps,
 	)
 	call := p.call("The same by API", http.MethodPatch, fmt.Sprintf("/operator/v1/partners/%d", one.ID))
-	call.JSON = jsonBody(map[string]any{"single_key": !s.SingleKey, "overlap_s": 86400})
+	call.JSON = area.JSON(map[string]any{"single_key": !s.SingleKey, "overlap_s": 86400})
 	view.Action, view.Cancel, view.Call = v.Path(
 		"%s",
 		ofPartner(singleKeyPath, one.ID),
@@ -183,7 +183,7 @@ func (p *Partners) switchView(r *http.Request, v *Visit) (ui.Confirm, partner.Pa
 		}, one, c, nil
 	}
 	call := p.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/partners/%d/switch", one.ID))
-	call.JSON = jsonBody(map[string]any{"what": string(c.What)})
+	call.JSON = area.JSON(map[string]any{"what": string(c.What)})
 	return ui.Confirm{
 		Heading: fmt.Sprintf("Switch %s to the new %s now", one.Name, secretNames[c.What]),
 		Says: []string{

@@ -102,7 +102,7 @@ func (p *Partners) urlsView(r *http.Request, v *Visit) (urlsView, error) {
 			fmt.Sprintf("/operator/v1/partners/%d", one.ID),
 		),
 	}
-	view.Call.JSON = jsonBody(
+	view.Call.JSON = area.JSON(
 		map[string]any{"redirect_url": f.RedirectURL, "webhook_url": f.WebhookURL, "validate": true},
 	)
 	saved := map[profile.Field]string{profile.Redirect: f.RedirectURL, profile.Webhook: f.WebhookURL}

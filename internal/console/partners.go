@@ -37,13 +37,15 @@ type Partners struct {
 const (
 	partnerPath  = partnersPath + "/{partner}"
 	contactsPath = partnerPath + "/contacts"
+	productPath  = partnerPath + "/product"
 	pausePath    = partnerPath + "/pause"
 	resumePath   = partnerPath + "/resume"
 )
 
 func (p *Partners) table() []Route {
-	return slices.Concat(p.productTable(), lives(partnerPath, p.partner), lives(urlsPath, p.urls),
+	return slices.Concat(p.shared().Product(), lives(partnerPath, p.partner), lives(urlsPath, p.urls),
 		p.shared().Contacts(), act(pausePath, account.Admin, p.pause), act(resumePath, account.Admin, p.resume),
+		act(newPlanPath, account.Admin, p.newPlan), act(planPath, account.Admin, p.plan),
 		act(planPricePath, account.Admin, p.planPrice), act(removePlanPath, account.Admin, p.removePlan), []Route{
 			row(Page, partnersPath, account.Read, p.list),
 			row(Page, newPartnerPath, account.Admin, p.askNew),
@@ -51,10 +53,6 @@ func (p *Partners) table() []Route {
 			row(Act, urlsPath+"/redirect-url", account.Admin, p.saveURL(0)),
 			row(Act, urlsPath+"/webhook-url", account.Admin, p.saveURL(1)),
 			row(Page, plansPath, account.Read, p.plans),
-			row(Page, newPlanPath, account.Admin, p.askNewPlan),
-			row(Act, newPlanPath, account.Admin, p.addPlan),
-			row(Page, planPath, account.Admin, p.askPlan),
-			row(Act, planPath, account.Admin, p.changePlan),
 			row(Page, secretsPath, account.Read, p.secrets),
 			row(Page, rotatePath, account.Admin, p.askRotate),
 			row(Act, rotatePath, account.Admin, p.rotate),
@@ -315,7 +313,7 @@ func (p *Partners) About(r *http.Request, visit area.Visit) (*area.PartnerVisit,
 // shared returns the pages that the portal has, too.
 func (p *Partners) shared() *area.PartnerPages {
 	return &area.PartnerPages{
-		Side: p, Prefix: partnerPath, Rule: changes(account.Admin),
+		Side: p, Prefix: partnerPath, Rule: changes(account.Admin), Plans: "/plans",
 		Partners: p.Partners, Profiles: p.Profiles, TestMail: p.TestMail,
 	}
 }

@@ -113,7 +113,8 @@ func (h *Handler) Table() []Route {
 		private(h.secretTable()...),
 		h.exportPages().Routes(changes(partner.Viewer)),
 		h.partnerPages().Contacts(),
-		h.productTable(),
+		h.partnerPages().Product(),
+		act(productPlanPath, partner.Admin, h.planTexts),
 		private(h.teamTable()...),
 		h.settingTable(),
 	)

@@ -58,7 +58,8 @@ func (h *Handler) About(_ *http.Request, visit area.Visit) (*area.PartnerVisit, 
 // partnerPages returns the pages that the console has, too; admins change what they show.
 func (h *Handler) partnerPages() *area.PartnerPages {
 	return &area.PartnerPages{
-		Side: h, Rule: changes(partner.Admin), Partners: h.Partners, Profiles: h.Profiles, TestMail: h.TestMail,
+		Side: h, Rule: changes(partner.Admin), Plans: plansPath,
+		Partners: h.Partners, Profiles: h.Profiles, TestMail: h.TestMail,
 	}
 }
 
