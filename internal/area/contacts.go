@@ -47,12 +47,7 @@ func contactForm(name, email string) ui.Form {
 }
 
 // contactsAPI returns the path of the contacts in the API.
-func (v *PartnerVisit) contactsAPI() string {
-	if v.Own {
-		return "/profile/contact"
-	}
-	return "/contacts"
-}
+func (v *PartnerVisit) contactsAPI() string { return v.either("/profile/contact", "/contacts") }
 
 func (p *PartnerPages) showContacts(
 	w http.ResponseWriter, r *http.Request, v *PartnerVisit, status int, f ui.Form,
@@ -115,10 +110,6 @@ func (p *PartnerPages) contact(r *http.Request, v *PartnerVisit) (profile.Contac
 // testContact sends a contact a test email.
 func (p *PartnerPages) testContact(r *http.Request, v *PartnerVisit) (Action, error) {
 	c, err := p.contact(r, v)
-	checking := "the partner"
-	if v.Own {
-		checking = "you"
-	}
 	call := v.call("The same by API", http.MethodPost, fmt.Sprintf("%s/%d/test", v.contactsAPI(), c.ID))
 	return Action{
 		Ask: ui.Confirm{
@@ -128,7 +119,7 @@ func (p *PartnerPages) testContact(r *http.Request, v *PartnerVisit) (Action, er
 				fmt.Sprintf(
 					"It counts as one of the %d checks, scenarios and tests that %s may make in %s.",
 					profile.MaxChecks,
-					checking,
+					v.either("you", "the partner"),
 					Span(profile.CheckWindow),
 				),
 			},

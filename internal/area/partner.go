@@ -24,11 +24,14 @@ type PartnerVisit struct {
 }
 
 // Whose returns the owner of a thing, for use inside a sentence.
-func (v *PartnerVisit) Whose() string {
+func (v *PartnerVisit) Whose() string { return v.either("your", "the partner's") }
+
+// either returns the words for the partner's own people, or those for the marketplace's.
+func (v *PartnerVisit) either(own, marketplace string) string {
 	if v.Own {
-		return "your"
+		return own
 	}
-	return "the partner's"
+	return marketplace
 }
 
 // heading names the partner on pages of the marketplace.

@@ -9,16 +9,14 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/profile"
 	"claviger/internal/ui"
+	"claviger/internal/wire"
 )
 
-// PageSettings is the page of a partner's settings, with a SettingsView.
-const PageSettings = "partner-settings"
-
-// SettingsView shows the settings of an integration.
-type SettingsView struct {
+// settingsView shows the settings of an integration.
+type settingsView struct {
 	Heading      string
 	Tabs         *ui.Tabs
-	Cards        []SettingCard
+	Cards        []settingCard
 	May          bool   // the person may change them
 	Version      string // the settings that this page shows
 	URL          string // target of the forms
@@ -28,8 +26,8 @@ type SettingsView struct {
 	Problem      string
 }
 
-// SettingCard is one setting.
-type SettingCard struct {
+// settingCard is one setting.
+type settingCard struct {
 	Title string
 	Says  string
 	Now   string // its value, for people who may not change it
@@ -37,12 +35,62 @@ type SettingCard struct {
 	Call  ui.Curl
 }
 
-// NewSettingsView shows all settings except the single key, which has its own page. call returns
-// the call that changes one, without its content.
-func NewSettingsView(s profile.Settings, whose string, call func() ui.Curl, asJSON bool) SettingsView {
-	view := SettingsView{
-		Heading: "Settings", Version: settingsVersion(s), Whose: whose, SingleKey: s.SingleKey,
-		Cards: settingCards(s, whose),
+// Settings returns the rows of the settings of an integration.
+func (p *PartnerPages) Settings() []Route {
+	s := p.subject("/settings")
+	s.add(Page, "", func(w http.ResponseWriter, r *http.Request, v *PartnerVisit) error {
+		return p.showSettings(w, r, v, nil)
+	})
+	s.add(Act, "", p.changeSetting)
+	return s.rows
+}
+
+// SingleKey returns the rows of the act that switches between one key and two.
+func (p *PartnerPages) SingleKey() []Route {
+	s := p.subject("/settings")
+	s.addAction("/single-key", p.singleKey)
+	return s.rows
+}
+
+// settings reads the settings from the database, not from the visit: they are the version that the
+// page shows.
+func (p *PartnerPages) settings(r *http.Request, v *PartnerVisit) (profile.Settings, error) {
+	one, err := p.Partners.Get(r.Context(), v.Partner.ID)
+	if err != nil {
+		return profile.Settings{}, Missing(err)
+	}
+	f, err := p.Profiles.Read(r.Context(), p.Profiles.DB, one.ID)
+	return profile.SettingsOf(one, f), Missing(err)
+}
+
+// settingsAPI returns the path of the settings in the API.
+func (v *PartnerVisit) settingsAPI() string { return v.either("/profile", "") }
+
+// showSettings shows the current settings, and after a refusal the errors.
+func (p *PartnerPages) showSettings(w http.ResponseWriter, r *http.Request, v *PartnerVisit, refused error) error {
+	s, err := p.settings(r, v)
+	if err != nil {
+		return err
+	}
+	view := v.settingsView(s)
+	if v.Common().Area.Has(v.path+"/single-key", v.Visit) {
+		view.SingleKeyURL = v.url + "/single-key"
+	}
+	page := ui.View{Title: view.Heading}
+	if f := fault.Of(refused); f != nil {
+		page.Status = wire.Status(f.Kind)
+		view.refuse(r, f)
+	}
+	page.Problem = view.Problem
+	page.Data = view
+	return v.render(w, r, "partner-settings", page)
+}
+
+// settingsView shows all settings except the single key, which has its own page.
+func (v *PartnerVisit) settingsView(s profile.Settings) settingsView {
+	view := settingsView{
+		Heading: v.heading("Settings"), Tabs: v.tabs(), URL: v.url, May: v.may,
+		Version: settingsVersion(s), Whose: v.Whose(), SingleKey: s.SingleKey, Cards: settingCards(s, v.Whose()),
 	}
 	for i := range view.Cards {
 		c := &view.Cards[i]
@@ -55,14 +103,33 @@ func NewSettingsView(s profile.Settings, whose string, call func() ui.Curl, asJS
 				c.Now = o.Label
 			}
 		}
-		c.Call = call()
-		if asJSON {
-			c.Call.JSON = settingJSON(f.Name, f.Value)
-		} else {
+		c.Call = v.call("The same by API", http.MethodPatch, v.settingsAPI())
+		if v.Own {
 			c.Call.Form = []ui.Param{{Name: f.Name, Value: f.Value}}
+		} else {
+			c.Call.JSON = settingJSON(f.Name, f.Value)
 		}
 	}
 	return view
+}
+
+// changeSetting saves the settings in the form. The domain refuses a form that was built from older
+// settings.
+func (p *PartnerPages) changeSetting(w http.ResponseWriter, r *http.Request, v *PartnerVisit) error {
+	if err := ui.ReadForm(r); err != nil {
+		return err
+	}
+	change, err := readSettings(r)
+	if err == nil {
+		_, _, err = p.Profiles.ChangeSettings(r.Context(), v.Actor(), v.Partner.ID, change)
+	}
+	switch {
+	case fault.Of(err) != nil:
+		return p.showSettings(w, r, v, err)
+	case err != nil:
+		return err
+	}
+	return v.done(w, r, "Saved. It holds from now on.")
 }
 
 // settingJSON returns the API body that changes a setting.
@@ -76,11 +143,11 @@ func settingJSON(name, value string) string {
 
 var onOff = []ui.Option{{Value: "false", Label: "Off"}, {Value: "true", Label: "On"}}
 
-func settingCards(s profile.Settings, whose string) []SettingCard {
-	card := func(title, says string, f ui.Field) SettingCard {
-		return SettingCard{Title: title, Says: says, Form: ui.Form{Fields: []ui.Field{f}}}
+func settingCards(s profile.Settings, whose string) []settingCard {
+	card := func(title, says string, f ui.Field) settingCard {
+		return settingCard{Title: title, Says: says, Form: ui.Form{Fields: []ui.Field{f}}}
 	}
-	return []SettingCard{
+	return []settingCard{
 		card("Brand",
 			fmt.Sprintf(
 				"Part of the names of headers: webhooks carry X-%s-Signature and X-%s-Timestamp, and %s API key may stand in X-%s-Licensing-Key. If it changes, webhooks have the new names at once, so %s server must read both before.",
@@ -124,22 +191,22 @@ func settingCards(s profile.Settings, whose string) []SettingCard {
 	}
 }
 
-// Refuse writes an error at its setting, with the typed value, or above the form.
-func (v *SettingsView) Refuse(r *http.Request, refused error) {
+// refuse writes an error at its setting, with the typed value, or above the form.
+func (v *settingsView) refuse(r *http.Request, f *fault.Error) {
 	for i := range v.Cards {
 		field := &v.Cards[i].Form.Fields[0]
-		if fault.Of(refused).Field == field.Name {
+		if f.Field == field.Name {
 			field.Value = ui.FormText(r, field.Name)
-			v.Cards[i].Form.Refuse(refused)
+			v.Cards[i].Form.Refuse(f)
 			return
 		}
 	}
-	v.Problem = fault.Of(refused).Text
+	v.Problem = f.Text
 }
 
-// ReadSettings reads the settings in a form, and those that its page showed.
-func ReadSettings(r *http.Request) (change profile.SettingsChange, err error) {
-	was, err := ReadSettingsVersion(r)
+// readSettings reads the settings in a form, and those that its page showed.
+func readSettings(r *http.Request) (change profile.SettingsChange, err error) {
+	was, err := readSettingsVersion(r)
 	if err != nil {
 		return change, err
 	}
@@ -173,8 +240,8 @@ func settingsVersion(s profile.Settings) string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// ReadSettingsVersion reads the settings that the page of a form showed.
-func ReadSettingsVersion(r *http.Request) (s profile.Settings, err error) {
+// readSettingsVersion reads the settings that the page of a form showed.
+func readSettingsVersion(r *http.Request) (s profile.Settings, err error) {
 	text, err := base64.RawURLEncoding.DecodeString(r.PostFormValue("was"))
 	if err == nil {
 		err = json.Unmarshal(text, &s)
@@ -188,28 +255,3 @@ func ReadSettingsVersion(r *http.Request) (s profile.Settings, err error) {
 	return s, nil
 }
 
-// SingleKey builds the page that switches between one key and two.
-func SingleKey(s profile.Settings, whose, overlapHint string, overlaps []ui.Option) ui.Confirm {
-	view := ui.Confirm{
-		Heading: "Use a single key",
-		Says: []string{
-			"The API key becomes the webhook secret, too, for integrations that have one variable for both. A new key is made and shown once; it replaces " + whose + " main API key and webhook secret.",
-			"Its bytes as shown are the key of both signatures. Whoever reads it can call the API and forge webhooks, so two secrets are safer.",
-		},
-		Button: ui.Button{Label: "Use a single key", Busy: "Changing…", Kind: "danger"},
-		Form: ui.Form{Fields: []ui.Field{{
-			Name: "overlap_s", Label: "How long the present ones go on working", Type: "select", Value: "86400",
-			Options: overlaps, Required: true, Hint: overlapHint,
-		}}},
-		Hidden: []ui.Param{{Name: "was", Value: settingsVersion(s)}},
-	}
-	if s.SingleKey {
-		view.Heading = "Use two secrets"
-		view.Button.Label = "Use two secrets"
-		view.Says = []string{"Webhooks get a secret of their own. A new API key and a new webhook secret are made and shown once; they replace the single key."}
-	}
-	view.Says = append(
-		view.Says, "The replaced ones go on working for as long as you choose. Other API keys stay as they are.",
-	)
-	return view
-}

@@ -181,3 +181,69 @@ func (p *Partners) rotate(w http.ResponseWriter, r *http.Request, v *Visit) erro
 	}
 	return p.area.ShowSecrets(w, r, v, shown)
 }
+
+// switchView builds the page that ends a replaced secret that still works.
+func (p *Partners) switchView(r *http.Request, v *Visit) (ui.Confirm, partner.Partner, partner.Credential, error) {
+	one, _, err := p.one(r)
+	if err != nil {
+		return ui.Confirm{}, one, partner.Credential{}, err
+	}
+	c, err := p.Partners.Credential(r.Context(), one.ID, area.ID(r, "credential"))
+	if err != nil {
+		return ui.Confirm{}, one, c, area.Missing(err)
+	}
+	back := v.Path("%s", ofPartner(secretsPath, one.ID))
+	if c.Name != partner.MainKey || !c.Replaced() {
+		return ui.Confirm{
+			Heading: "There is nothing to switch",
+			Says:    []string{"This secret was not replaced. Rotate it first."},
+			Cancel:  back,
+		}, one, c, nil
+	}
+	call := p.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/partners/%d/switch", one.ID))
+	call.JSON = area.JSON(map[string]any{"what": string(c.What)})
+	return ui.Confirm{
+		Heading: fmt.Sprintf("Switch %s to the new %s now", one.Name, secretNames[c.What]),
+		Says: []string{
+			fmt.Sprintf(
+				"The replaced %s, which ends in %s, stops working at once, on every server of ours. It would work "+
+					"for another %s.",
+				secretNames[c.What],
+				c.Tail,
+				area.Span(c.EndsAt.Sub(p.Now())),
+			),
+			"Do this when the partner says that nothing of theirs uses it any more.",
+		},
+		Action: back + fmt.Sprintf("/%d/switch", c.ID), Cancel: back, Call: &call,
+		Button: ui.Button{Label: "Switch now", Busy: "Switching…", Kind: "danger"},
+	}, one, c, nil
+}
+
+func (p *Partners) askSwitch(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	view, _, _, err := p.switchView(r, v)
+	if err != nil {
+		return err
+	}
+	return p.confirm(w, r, v, http.StatusOK, view)
+}
+
+// switchNow ends a replaced secret. The form names it by id, so a stale form ends nothing.
+func (p *Partners) switchNow(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	view, one, c, err := p.switchView(r, v)
+	if err != nil {
+		return err
+	}
+	if view.Action == "" {
+		return p.confirm(w, r, v, http.StatusConflict, view)
+	}
+	if _, err := p.Partners.Revoke(r.Context(), v.Actor(), one.ID, c.ID); err != nil {
+		return p.refuse(w, r, v, view, err)
+	}
+	return p.area.Done(
+		w,
+		r,
+		v,
+		ofPartner(secretsPath, one.ID),
+		"Switched. The replaced "+secretNames[c.What]+" does not work any more.",
+	)
+}

@@ -35,16 +35,17 @@ type Partners struct {
 }
 
 const (
-	partnerPath  = partnersPath + "/{partner}"
-	contactsPath = partnerPath + "/contacts"
-	productPath  = partnerPath + "/product"
-	pausePath    = partnerPath + "/pause"
-	resumePath   = partnerPath + "/resume"
+	partnerPath         = partnersPath + "/{partner}"
+	contactsPath        = partnerPath + "/contacts"
+	productPath         = partnerPath + "/product"
+	partnerSettingsPath = partnerPath + "/settings"
+	pausePath           = partnerPath + "/pause"
+	resumePath          = partnerPath + "/resume"
 )
 
 func (p *Partners) table() []Route {
 	return slices.Concat(p.shared().Product(), lives(partnerPath, p.partner), lives(urlsPath, p.urls),
-		p.shared().Contacts(), act(pausePath, account.Admin, p.pause), act(resumePath, account.Admin, p.resume),
+		p.shared().Contacts(), p.shared().Settings(), p.shared().SingleKey(), act(pausePath, account.Admin, p.pause), act(resumePath, account.Admin, p.resume),
 		act(newPlanPath, account.Admin, p.newPlan), act(planPath, account.Admin, p.plan),
 		act(planPricePath, account.Admin, p.planPrice), act(removePlanPath, account.Admin, p.removePlan), []Route{
 			row(Page, partnersPath, account.Read, p.list),
@@ -58,10 +59,6 @@ func (p *Partners) table() []Route {
 			row(Act, rotatePath, account.Admin, p.rotate),
 			row(Page, switchPath, account.Admin, p.askSwitch),
 			row(Act, switchPath, account.Admin, p.switchNow),
-			row(Page, partnerSettingsPath, account.Read, p.settings),
-			row(Act, partnerSettingsPath, account.Admin, p.changeSetting),
-			row(Page, singleKeyPath, account.Admin, p.askSingleKey),
-			row(Act, singleKeyPath, account.Admin, p.changeSingleKey),
 			row(Page, partnerPeoplePath, account.Read, p.people),
 			row(Page, supportPath, account.Support, p.askEnter),
 			row(Act, supportPath, account.Support, p.enter),
@@ -298,9 +295,9 @@ func withQuery(q url.Values, name, value string) string {
 
 // About returns the visit for a page about a partner that the portal has, too.
 func (p *Partners) About(r *http.Request, visit area.Visit) (*area.PartnerVisit, error) {
-	one, _, err := p.one(r)
+	one, err := p.Partners.Get(r.Context(), area.ID(r, "partner"))
 	if err != nil {
-		return nil, err
+		return nil, area.Missing(err)
 	}
 	v := visit.(*Visit)
 	return &area.PartnerVisit{

@@ -111,12 +111,13 @@ func (h *Handler) Table() []Route {
 	return slices.Concat(
 		h.integrationTable(),
 		private(h.secretTable()...),
+		private(h.partnerPages().SingleKey()...),
 		h.exportPages().Routes(changes(partner.Viewer)),
 		h.partnerPages().Contacts(),
 		h.partnerPages().Product(),
 		act(productPlanPath, partner.Admin, h.planTexts),
 		private(h.teamTable()...),
-		h.settingTable(),
+		h.partnerPages().Settings(),
 	)
 }
 
@@ -181,8 +182,6 @@ func (h *Handler) secretTable() []Route {
 		row(Act, credentialsPath+"/{credential}/rotate", partner.Developer, h.rotate),
 		row(Page, credentialsPath+"/{credential}/revoke", partner.Developer, h.askRevoke),
 		row(Act, credentialsPath+"/{credential}/revoke", partner.Developer, h.revoke),
-		row(Page, singleKeyPath, partner.Admin, h.askSingleKey),
-		row(Act, singleKeyPath, partner.Admin, h.changeSingleKey),
 	}
 }
 
@@ -198,14 +197,6 @@ func (h *Handler) teamTable() []Route {
 		act(teamPath+"/members/{member}/remove", partner.Admin, h.removeMember),
 		act(teamPath+"/leave", partner.Viewer, h.leave),
 	)
-}
-
-// settingTable returns the rows of settings.
-func (h *Handler) settingTable() []Route {
-	return []Route{
-		row(Page, settingsPath, partner.Viewer, h.settings),
-		row(Act, settingsPath, partner.Admin, h.changeSetting),
-	}
 }
 
 // navigation lists the pages of the portal, in order.
