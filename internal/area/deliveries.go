@@ -19,8 +19,8 @@ import (
 // below it.
 const DeliveriesPath = "/deliveries"
 
-// PageDeliveries is the page that lists deliveries, with a DeliveriesView.
-const PageDeliveries = "deliveries"
+// licensePage is the page of a license, with a verb for its key.
+const licensePage = "/licenses/%s"
 
 // DeliveriesView is the list of deliveries.
 type DeliveriesView struct {
@@ -193,9 +193,9 @@ func (q DeliveryQuery) Params() []ui.Param {
 	return list
 }
 
-// LeadOn adds links to other pages of the list: next is the following page or "", first the first
+// leadOn adds links to other pages of the list: next is the following page or "", first the first
 // page, or "" if this is it.
-func (v *DeliveriesView) LeadOn(next, first string, searchedTo time.Time) {
+func (v *DeliveriesView) leadOn(next, first string, searchedTo time.Time) {
 	v.Results.Pager.Label = "Pages of deliveries"
 	if searchedTo.IsZero() {
 		v.Results.Pager.Next = next
@@ -226,23 +226,22 @@ const keyTail = 8
 // Tail returns the end of a license key.
 func Tail(key string) string { return "…" + key[max(0, len(key)-keyTail):] }
 
-// DeliveryTable has the links and columns of a list of deliveries.
-type DeliveryTable struct {
-	Deliveries string            // prefix of a delivery's page
-	Licenses   string            // prefix of a license's page
-	Query      string            // of the list; a delivery's page gets it for its link back
-	Partners   map[int64]ui.Cell // by id; nil if all are of one partner
+// deliveryTable has the links and columns of a list of deliveries.
+type deliveryTable struct {
+	path     func(path string, values ...any) string // of a page
+	query    string                                  // of the list; a delivery's page gets it for its link back
+	partners map[int64]ui.Cell                       // by id; nil if all are of one partner
 }
 
-// Of lists deliveries, one line each.
-func (t DeliveryTable) Of(list []history.OfPartner) ui.Table {
+// of lists deliveries, one line each.
+func (t deliveryTable) of(list []history.OfPartner) ui.Table {
 	table := ui.Table{
 		ID:      "deliveries",
 		Caption: "Deliveries, newest event first",
 		Lines:   true,
 		Columns: []ui.Column{{Label: "State"}},
 	}
-	if t.Partners != nil {
+	if t.partners != nil {
 		table.Columns = append(table.Columns, ui.Column{Label: "Partner"})
 	}
 	table.Columns = append(table.Columns, []ui.Column{
@@ -262,18 +261,18 @@ func (t DeliveryTable) Of(list []history.OfPartner) ui.Table {
 }
 
 // cells appends the cells of a delivery.
-func (t DeliveryTable) cells(cells []ui.Cell, d *history.OfPartner, id string) []ui.Cell {
+func (t deliveryTable) cells(cells []ui.Cell, d *history.OfPartner, id string) []ui.Cell {
 	next := ui.Cell{At: d.NextAt}
 	if d.NextAt.IsZero() {
 		next = ui.Cell{Text: "–"}
 	}
-	cells = append(cells, ui.Cell{Status: string(d.State), URL: t.Deliveries + "/" + id + t.Query})
-	if t.Partners != nil {
-		cells = append(cells, t.Partners[d.PartnerID])
+	cells = append(cells, ui.Cell{Status: string(d.State), URL: t.path(DeliveriesPath) + "/" + id + t.query})
+	if t.partners != nil {
+		cells = append(cells, t.partners[d.PartnerID])
 	}
 	return append(cells,
 		ui.Cell{Text: event.Kind(d.Kind).String()},
-		ui.Cell{Text: Tail(d.LicenseKey), Code: true, URL: t.Licenses + "/" + d.LicenseKey},
+		ui.Cell{Text: Tail(d.LicenseKey), Code: true, URL: t.path(licensePage, d.LicenseKey)},
 		ui.Cell{Text: AnswerWords(d.Last.ID, d.Last.Status, d.Last.Success, d.Last.Words())},
 		ui.Cell{Text: strconv.Itoa(d.Attempts)},
 		ui.Cell{Text: Duration(d.Last.ID != 0, d.Last.Took)},

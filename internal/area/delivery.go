@@ -9,24 +9,25 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/diagnose"
 	"claviger/internal/event"
+	"claviger/internal/partner"
 	"claviger/internal/ui"
 	"claviger/internal/webhook/history"
 )
 
-// DeliveryPages builds the pages about one delivery. Its fields are the differences between the
-// portal and the console: the audience and the API.
+// DeliveryPages builds the pages about one delivery. Its exported fields are the differences between
+// the portal and the console: the audience and the API.
 type DeliveryPages struct {
-	Path    func(path string, values ...any) string // of a page
-	License string                                  // the path of a license's page, with a verb for its key
-	Call    func(what, method, path string, query ...ui.Param) ui.Curl
 	API     string // of the partner's deliveries, such as /v2
 	Events  string // the API of events
 	Whose   string // owner of the answering server: Your, or The partner's
-	Brand   string // of the partner
 	Partner *ui.Item
 	Who     func(by audit.Actor) string // names the sender
-	May     bool                        // the person may send
-	List    string                      // the query of the list that led here
+
+	owner partner.Partner
+	path  func(path string, values ...any) string // of a page
+	call  func(what, method, path string, query ...ui.Param) ui.Curl
+	may   bool   // the person may send
+	list  string // the query of the list that led here
 }
 
 // deliveryView is a delivery with one of its attempts.
@@ -70,9 +71,9 @@ type timing struct{ Name, Took, Note string }
 // its returns Whose for use inside a sentence.
 func (p DeliveryPages) its() string { return strings.ToLower(p.Whose[:1]) + p.Whose[1:] }
 
-// View builds the page of a delivery with one of its attempts, and a text that announces the state
+// view builds the page of a delivery with one of its attempts, and a text that announces the state
 // to screen readers.
-func (p DeliveryPages) View(d history.Detail, e history.Exchange) (ui.View, string) {
+func (p DeliveryPages) view(d history.Detail, e history.Exchange) (ui.View, string) {
 	kind := event.Kind(d.Kind).String()
 	view := deliveryView{
 		Heading: fmt.Sprintf(
@@ -83,21 +84,21 @@ func (p DeliveryPages) View(d history.Detail, e history.Exchange) (ui.View, stri
 		WebhookID: fmt.Sprintf(
 			"evt_%d",
 			d.EventID,
-		), License: d.LicenseKey, LicenseURL: p.Path(p.License, d.LicenseKey), At: d.CreatedAt, NextAt: d.NextAt,
+		), License: d.LicenseKey, LicenseURL: p.path(licensePage, d.LicenseKey), At: d.CreatedAt, NextAt: d.NextAt,
 		Attempts: p.attempts(d, e.ID),
-		Back:     fmt.Sprintf("%s%s#delivery-%d-link", p.Path(DeliveriesPath), p.List, d.EventID),
-		Curl: p.Call(
+		Back:     fmt.Sprintf("%s%s#delivery-%d-link", p.path(DeliveriesPath), p.list, d.EventID),
+		Curl: p.call(
 			"Read this delivery by API",
 			http.MethodGet,
 			fmt.Sprintf("%s/deliveries/%d", p.API, d.EventID),
 		),
 	}
-	if p.May {
-		view.Send = p.Path(DeliveriesPath+"/%d/send", d.EventID) + p.List
+	if p.may {
+		view.Send = p.path(DeliveriesPath+"/%d/send", d.EventID) + p.list
 	}
 	if e.ID != 0 {
 		view.Attempt = p.attempt(d, e)
-		view.Curl = p.Call(
+		view.Curl = p.call(
 			"Read this attempt by API",
 			http.MethodGet,
 			fmt.Sprintf("%s/deliveries/%d/attempts/%d", p.API, d.EventID, e.ID),
@@ -116,7 +117,7 @@ func (p DeliveryPages) attemptPath(eventID, id int64) string {
 	if id == 0 {
 		return ""
 	}
-	return p.Path(DeliveriesPath+"/%d/attempts/%d", eventID, id) + p.List
+	return p.path(DeliveriesPath+"/%d/attempts/%d", eventID, id) + p.list
 }
 
 // attempt returns the view of an attempt.
@@ -131,7 +132,7 @@ func (p DeliveryPages) attempt(d history.Detail, e history.Exchange) *attemptVie
 		Answer:        AnswerWords(e.ID, e.Status, e.Success, e.Words()),
 		RequestHeader: ui.Code{Label: "Headers", Text: e.RequestHeader}, Body: ui.Code{Label: "Body", Text: d.Body},
 		Signed:   ui.Code{Label: "Signed text of webhook-signature", Text: signed.Standard},
-		Branded:  ui.Code{Label: "Signed text of X-" + p.Brand + "-Signature", Text: signed.Brand},
+		Branded:  ui.Code{Label: "Signed text of X-" + p.owner.Brand + "-Signature", Text: signed.Brand},
 		Response: ui.Code{Label: "Response body", Text: ui.Foreign(e.ResponseBody)},
 		Timing:   timings(e), Took: Duration(true, e.Took),
 		Own: ui.Code{Label: "To " + p.its() + " URL", Text: diagnose.Repeat(e.URL, e.RequestHeader, d.Body)},
@@ -144,7 +145,7 @@ func (p DeliveryPages) attempt(d history.Detail, e history.Exchange) *attemptVie
 	if p.Partner != nil && e.Diagnosis != "" {
 		a.Diagnosis = "The partner is told: " + e.Diagnosis // it addresses the partner's developers
 	}
-	if p.Brand == "" {
+	if p.owner.Brand == "" {
 		a.Branded.Label = "Signed text of X-Licensing-Signature"
 	}
 	if e.Success {
@@ -284,8 +285,8 @@ func (p DeliveryPages) attempts(d history.Detail, shown int64) ui.Table {
 	return t
 }
 
-// SendAgain builds the page that asks whether to resend an event.
-func (p DeliveryPages) SendAgain(d history.Detail, now time.Time) ui.Confirm {
+// sendAgain builds the page that asks whether to resend an event.
+func (p DeliveryPages) sendAgain(d history.Detail, now time.Time) ui.Confirm {
 	says := []string{
 		fmt.Sprintf(
 			"It is sent now to %s webhook URL, with the same body and the same webhook-id, signed anew. After it "+
@@ -309,15 +310,15 @@ func (p DeliveryPages) SendAgain(d history.Detail, now time.Time) ui.Confirm {
 	case d.State == history.Waiting:
 		says = append(says, "It waits to be sent already; this only makes it the next one of its license.")
 	}
-	call := p.Call("The same by API", http.MethodPost, fmt.Sprintf("%s/events/%d/redeliver", p.Events, d.EventID))
+	call := p.call("The same by API", http.MethodPost, fmt.Sprintf("%s/events/%d/redeliver", p.Events, d.EventID))
 	return ui.Confirm{
 		Heading: fmt.Sprintf(
 			"Send event %d again",
 			d.EventID,
-		), Says: says, Action: p.Path(DeliveriesPath+"/%d/send", d.EventID) + p.List,
-		Cancel: p.Path(
+		), Says: says, Action: p.path(DeliveriesPath+"/%d/send", d.EventID) + p.list,
+		Cancel: p.path(
 			DeliveriesPath+"/%d",
 			d.EventID,
-		) + p.List, Button: ui.Button{Label: "Send it again", Busy: "Sending…"}, Call: &call,
+		) + p.list, Button: ui.Button{Label: "Send it again", Busy: "Sending…"}, Call: &call,
 	}
 }

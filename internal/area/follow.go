@@ -56,9 +56,9 @@ func Attempts(reader history.Reader, byPartner bool, log *slog.Logger) *live.Fee
 	}
 }
 
-// Live turns on the live updates of a list, unless the person has paused them, and returns the URL
+// live turns on the live updates of a list, unless the person has paused them, and returns the URL
 // of its stream. newest is the newest attempt before the list was read.
-func (v *DeliveriesView) Live(r *http.Request, newest int64) (stream string) {
+func (v *DeliveriesView) live(r *http.Request, newest int64) (stream string) {
 	q := r.URL.Query()
 	if q.Get("live") == "off" {
 		v.Follow = WithParam(r, "live", "")
@@ -85,9 +85,9 @@ type follows struct {
 // maxSeen is the highest count of new deliveries.
 const maxSeen = 1000
 
-// FollowDeliveries streams the number of matching deliveries with an attempt since the list was
+// followDeliveries streams the number of matching deliveries with an attempt since the list was
 // built, for one partner or, with 0, for all. The list itself does not change.
-func (a *Area) FollowDeliveries(
+func (a *Area) followDeliveries(
 	w http.ResponseWriter,
 	r *http.Request,
 	visit Visit,

@@ -254,4 +254,3 @@ func readSettingsVersion(r *http.Request) (s profile.Settings, err error) {
 	}
 	return s, nil
 }
-

@@ -41,12 +41,9 @@ type Delivery struct {
 }
 
 func (d *Delivery) table() []Route {
-	return slices.Concat(lives(deliveryPath, d.delivery), lives(attemptPath, d.delivery),
+	pages := &area.Deliveries{Side: d, Rule: changes(account.Support), History: d.History, Webhooks: d.Webhooks}
+	return slices.Concat(pages.Routes(),
 		lives(redeliveryPath, d.redelivery), []Route{
-			row(Page, deliveriesPath, account.Read, d.deliveries),
-			row(Stream, deliveriesPath+"/live", account.Read, d.deliveriesLive),
-			row(Page, sendPath, account.Support, d.askSend),
-			row(Act, sendPath, account.Support, d.send),
 			row(Page, outagesPath, account.Read, d.outages),
 			row(Page, pastOutagesPath, account.Read, d.pastOutages),
 			row(Act, tryPath, account.Support, d.try),

@@ -9,117 +9,96 @@ import (
 	"claviger/internal/export"
 	"claviger/internal/fault"
 	"claviger/internal/license"
+	"claviger/internal/live"
 	"claviger/internal/partner"
 	"claviger/internal/ui"
 	"claviger/internal/webhook/history"
 )
 
-const (
-	deliveriesPath = area.DeliveriesPath
-	deliveryPath   = deliveriesPath + "/{event}"
-	attemptPath    = deliveryPath + "/attempts/{attempt}"
-	sendPath       = deliveryPath + "/send"
-	livePath       = deliveriesPath + "/live"
-)
+const deliveriesPath = area.DeliveriesPath
 
-const (
-	deliveriesPerPage = 50
-	maxFailed         = 100 // limit of the count of failures
-)
+const maxFailed = 100 // limit of the count of failures
 
-// asked selects deliveries, as the URL of a page says.
-type asked struct{ area.DeliveryQuery }
-
-// askedFor reads the filters of the query.
-func (h *Handler) askedFor(r *http.Request, v *Visit) (asked, error) {
-	a := asked{area.ReadDeliveryQuery(r, h.Now())}
-	return a, h.readLicense(r, v, &a)
+// deliveryPages returns the pages of deliveries.
+func (h *Handler) deliveryPages() *area.Deliveries {
+	return &area.Deliveries{
+		Side: h, Rule: changes(partner.Developer), History: h.History, Webhooks: h.Webhooks,
+	}
 }
 
-// readLicense looks up the license. One of another partner matches nothing.
-func (h *Handler) readLicense(r *http.Request, v *Visit, a *asked) error {
-	if a.LicenseKey == "" {
-		return nil
+// askedFor reads the filters of the query. A license of another partner matches nothing.
+func (h *Handler) askedFor(r *http.Request, v *Visit) (area.DeliveryQuery, error) {
+	q := area.ReadDeliveryQuery(r, h.Now())
+	if q.LicenseKey == "" {
+		return q, nil
 	}
-	l, err := h.Licenses.OfPartner(r.Context(), v.Partner.ID, a.LicenseKey)
+	l, err := h.Licenses.OfPartner(r.Context(), v.Partner.ID, q.LicenseKey)
 	switch {
 	case fault.Is(err, license.CodeUnknownLicense):
-		a.Filter.LicenseID = -1
-		return nil
+		q.Filter.LicenseID = -1
+		return q, nil
 	case err != nil:
-		return err
+		return q, err
 	}
-	a.Filter.LicenseID = l.ID
-	a.LicenseKey = l.Key
-	return nil
+	q.Filter.LicenseID = l.ID
+	q.LicenseKey = l.Key
+	return q, nil
 }
 
-// deliveries lists the deliveries of a partner.
-func (h *Handler) deliveries(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	a, err := h.askedFor(r, v)
-	if err != nil {
-		return err
-	}
-	view := area.DeliveriesView{
-		Lead: "Every event on its way to your webhook URL, with its last attempt.", Form: a.Form,
-		Filters: ui.Filters{
-			Label: "Filter deliveries", URL: v.Path(deliveriesPath), Fields: a.Form.Fields, Active: area.Query(r.URL.Query(), "live", "after") != "", Fold: true,
-		},
-		Curl: h.call("List these deliveries by API", http.MethodGet, "/v2/deliveries", a.Params()...),
-	}
-	if a.Form.Failed() {
-		return h.render(w, r, v, area.PageDeliveries, ui.View{Title: "Deliveries", Status: http.StatusBadRequest, Data: view})
-	}
-	after, _ := history.ParseKey(r.URL.Query().Get("after")) // an invalid key means the newest
-	stream := ""
-	if after.IsZero() && a.Filter.To.IsZero() {
-		// before the list is read, so that later attempts are announced
-		newest, err := h.History.NewestAttempt(r.Context())
-		if err != nil {
-			return err
-		}
-		stream = view.Live(r, newest)
-	}
-	list, err := h.History.List(r.Context(), v.Partner.ID, a.Filter, after, deliveriesPerPage)
-	if err != nil {
-		return err
-	}
-	table := area.DeliveryTable{Deliveries: v.Path(deliveriesPath), Licenses: v.Path(licensesPath), Query: area.Query(r.URL.Query(), "live")}
-	view.Results = ui.Results{Filters: view.Filters, Table: table.Of(list.Of(v.Partner.ID))}
-	next := ""
-	first := ""
-	if !list.Next.IsZero() {
-		next = area.WithParam(r, "after", list.Next.String())
-	}
-	if !after.IsZero() {
-		first = area.WithParam(r, "after", "")
-	}
-	view.LeadOn(next, first, list.SearchedTo)
+// DeliveryList reads the filters of the list of deliveries.
+func (h *Handler) DeliveryList(r *http.Request, visit area.Visit) (area.DeliveryList, error) {
+	v := visit.(*Visit)
+	q, err := h.askedFor(r, v)
+	return area.DeliveryList{
+		DeliveryQuery: q, Partner: v.Partner.ID,
+		Lead: "Every event on its way to your webhook URL, with its last attempt.",
+		Call: h.call("List these deliveries by API", http.MethodGet, "/v2/deliveries", q.Params()...),
+	}, err
+}
+
+// CompleteList adds the acts and the number of failures.
+func (h *Handler) CompleteList(
+	r *http.Request, visit area.Visit, l area.DeliveryList, found []history.OfPartner, view *area.DeliveriesView,
+) (partners map[int64]ui.Cell, err error) {
+	v := visit.(*Visit)
 	view.Acts = []ui.Item{{Label: "Export…", URL: exportURL(r, v, export.Deliveries)}}
-	if v.Covers(partner.Developer) && !view.Results.Empty() {
-		view.Acts = []ui.Item{view.Acts[0], {Label: "Recover these…", URL: v.Path(redeliverPath) + area.Query(r.URL.Query(), "after")}}
+	if v.Covers(partner.Developer) && len(found) > 0 {
+		view.Acts = append(
+			view.Acts,
+			ui.Item{Label: "Recover these…", URL: v.Path(redeliverPath) + area.Query(r.URL.Query(), "after")},
+		)
 	}
-	if view.Results.Empty() && !view.Filters.Active {
+	if len(found) == 0 && !view.Filters.Active {
 		if view.Results.Nothing, err = h.noDelivery(r, v); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	if a.Filter.EventID == 0 && a.Filter.LicenseID == 0 { // a search for one thing does not mention others
-		if err := h.countFailed(r, v, a, &view); err != nil {
-			return err
-		}
+	if l.Filter.EventID == 0 && l.Filter.LicenseID == 0 { // a search for one thing does not mention others
+		return nil, h.countFailed(r, v, l.Filter, view)
 	}
-	return h.render(w, r, v, area.PageDeliveries, ui.View{Title: "Deliveries", Stream: stream, Data: view})
+	return nil, nil
 }
 
-// deliveriesLive streams new attempts to an open list.
-func (h *Handler) deliveriesLive(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	a, err := h.askedFor(r, v)
-	if err != nil {
-		return err
-	}
-	return h.area.FollowDeliveries(w, r, v, h.Live.attempts.Watch(v.Partner.ID), a.Filter, v.Partner.ID)
+// OwnerOf returns the partner, of which alone events are shown.
+func (h *Handler) OwnerOf(_ *http.Request, visit area.Visit, _ int64) (partner.Partner, error) {
+	return visit.(*Visit).Partner, nil
 }
+
+// DeliveryPages returns the builder of the pages about a delivery.
+func (h *Handler) DeliveryPages(
+	r *http.Request, visit area.Visit, _ partner.Partner, senders []int64,
+) (area.DeliveryPages, error) {
+	known, err := h.peopleOf(r.Context(), visit.(*Visit), senders)
+	return area.DeliveryPages{API: "/v2", Events: "/v2", Whose: "Your", Who: known.who}, err
+}
+
+// WatchAttempts watches the attempts for the partner.
+func (h *Handler) WatchAttempts(visit area.Visit, ready live.Signal) *live.Watch[history.Fresh] {
+	return h.Live.attempts.WatchWith(visit.(*Visit).Partner.ID, ready)
+}
+
+// DeliveryVersions has the versions of deliveries, by event.
+func (h *Handler) DeliveryVersions() *live.Versions { return h.Live.deliveries }
 
 // noDelivery returns the reason a list without filters is empty.
 func (h *Handler) noDelivery(r *http.Request, v *Visit) (ui.Empty, error) {
@@ -140,8 +119,8 @@ func (h *Handler) noDelivery(r *http.Request, v *Visit) (ui.Empty, error) {
 }
 
 // countFailed adds the number of failed deliveries in the same span of time.
-func (h *Handler) countFailed(r *http.Request, v *Visit, a asked, view *area.DeliveriesView) error {
-	n, more, err := h.History.Count(r.Context(), v.Partner.ID, history.Filter{State: history.Failed, From: a.Filter.From, To: a.Filter.To}, maxFailed)
+func (h *Handler) countFailed(r *http.Request, v *Visit, f history.Filter, view *area.DeliveriesView) error {
+	n, more, err := h.History.Count(r.Context(), v.Partner.ID, history.Filter{State: history.Failed, From: f.From, To: f.To}, maxFailed)
 	if err != nil || n == 0 {
 		return err
 	}

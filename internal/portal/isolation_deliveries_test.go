@@ -17,11 +17,11 @@ import (
 // Values of the isolation test for licenses, deliveries and redeliveries.
 func init() {
 	placeholders["license"] = licenseOf
-	placeholders["event"] = eventOf
+	placeholders["delivery"] = eventOf
 	placeholders["attempt"] = attemptOf
 	placeholders["job"] = jobOf
 
-	for _, path := range []string{"/deliveries/{event}/send", "/recover", "/recover/{job}/pause", "/recover/{job}/resume", "/recover/{job}/cancel"} {
+	for _, path := range []string{"/deliveries/{delivery}/send", "/recover", "/recover/{job}/pause", "/recover/{job}/resume", "/recover/{job}/cancel"} {
 		forms[path] = func(*harness, partner.Partner) url.Values { return url.Values{"rate": {"0"}} } // starts none
 	}
 	for _, path := range []string{"/deliveries", "/deliveries/live"} {

@@ -98,7 +98,7 @@ func (h *Handler) showRedelivery(w http.ResponseWriter, r *http.Request, v *Visi
 }
 
 // plan counts the events to send.
-func (h *Handler) plan(r *http.Request, v *Visit, a asked, rate int, view *redeliverView) error {
+func (h *Handler) plan(r *http.Request, v *Visit, a area.DeliveryQuery, rate int, view *redeliverView) error {
 	plan, err := h.Redeliveries.Plan(
 		r.Context(), redelivery.Request{PartnerID: v.Partner.ID, Filter: a.Filter, Rate: rate},
 	)
