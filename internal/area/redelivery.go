@@ -1,9 +1,7 @@
 package area
 
 import (
-	"context"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -28,12 +26,6 @@ type Redelivery struct {
 	Outcome    history.Outcome // result of the sent events
 	Known      bool            // the outcome is known
 	Deliveries string          // the list of deliveries, "" if the person has none
-}
-
-// AddOutcome reads the result of the sent events.
-func (j *Redelivery) AddOutcome(ctx context.Context, jobs *redelivery.Store) (err error) {
-	j.Outcome, j.Known, err = jobs.Outcome(ctx, j.Job)
-	return err
 }
 
 // State returns the status.
@@ -165,8 +157,8 @@ func (j Redelivery) became() string {
 	return strings.Join(parts, ", ")
 }
 
-// View builds the page, and a text that announces the state to screen readers.
-func (j Redelivery) View() (view ui.View, says string) {
+// view builds the page, and a text that announces the state to screen readers.
+func (j Redelivery) view() (view ui.View, says string) {
 	view = ui.View{Title: fmt.Sprintf("Recovery %d", j.ID), Fragment: "redelivery-now", Data: j}
 	if j.Status() == redelivery.Running || j.Outcome.Waiting > 0 {
 		view.Refresh = 5
@@ -177,14 +169,10 @@ func (j Redelivery) View() (view ui.View, says string) {
 	return view, "The recovery is " + j.State()
 }
 
-// Cancelling builds the page that asks whether to cancel. api is the prefix of the API call.
-func (j Redelivery) Cancelling(call func(what, method, path string, query ...ui.Param) ui.Curl, api string) ui.Confirm {
-	same := call("The same by API", http.MethodPost, fmt.Sprintf("%s/redeliveries/%d/cancel", api, j.ID))
+// cancelling builds the page that asks whether to cancel.
+func (j Redelivery) cancelling(call ui.Curl) ui.Confirm {
 	return ui.Confirm{
-		Heading: fmt.Sprintf(
-			"Cancel recovery %d",
-			j.ID,
-		), Action: j.URL + "/cancel", Cancel: j.URL, Back: "Go back", Call: &same,
+		Heading: fmt.Sprintf("Cancel recovery %d", j.ID), Cancel: j.URL, Back: "Go back", Call: &call,
 		Says: []string{
 			plural.Of(
 				j.Count,

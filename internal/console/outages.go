@@ -42,26 +42,16 @@ type Delivery struct {
 
 func (d *Delivery) table() []Route {
 	pages := &area.Deliveries{Side: d, Rule: changes(account.Support), History: d.History, Webhooks: d.Webhooks}
+	jobs := &area.Redeliveries{
+		Side: d, Prefix: redeliverPath + "/{partner}", Rule: changes(account.Support), Store: d.Redeliveries,
+	}
 	return slices.Concat(pages.Routes(),
-		lives(redeliveryPath, d.redelivery), []Route{
+		jobs.Routes(), []Route{
 			row(Page, outagesPath, account.Read, d.outages),
 			row(Page, pastOutagesPath, account.Read, d.pastOutages),
 			row(Act, tryPath, account.Support, d.try),
 			row(Page, redeliverPath+"/{partner}", account.Support, d.askRedeliver),
 			row(Act, redeliverPath+"/{partner}", account.Support, d.redeliver),
-			row(
-				Act, redeliveryPath+"/pause", account.Support,
-				d.onRedelivery("The recovery is paused.", d.pauseRedelivery),
-			),
-			row(
-				Act, redeliveryPath+"/resume", account.Support,
-				d.onRedelivery("The recovery goes on.", d.resumeRedelivery),
-			),
-			row(Page, redeliveryPath+"/cancel", account.Support, d.askCancelRedelivery),
-			row(
-				Act, redeliveryPath+"/cancel", account.Support,
-				d.onRedelivery("The recovery is cancelled.", d.cancelRedelivery),
-			),
 			row(Page, mailsPath, account.Read, d.mails),
 			row(Page, mailPath, account.Read, d.mail),
 			row(Act, mailPath+"/send", account.Support, d.sendMail),

@@ -300,11 +300,17 @@ func (p *Partners) About(r *http.Request, visit area.Visit) (*area.PartnerVisit,
 		return nil, area.Missing(err)
 	}
 	v := visit.(*Visit)
+	of := aboutPartner(v, one)
+	of.Tabs = func(path string) *ui.Tabs { return new(p.tabs(v, one, path)) }
+	return of, nil
+}
+
+// aboutPartner returns the visit for a page about a partner that has no tabs.
+func aboutPartner(v *Visit, one partner.Partner) *area.PartnerVisit {
 	return &area.PartnerVisit{
 		Visit: v, Partner: one, Base: v.Path("%s", ofPartner(partnerPath, one.ID)),
-		API:  fmt.Sprintf("/operator/v1/partners/%d", one.ID),
-		Tabs: func(path string) *ui.Tabs { return new(p.tabs(v, one, path)) },
-	}, nil
+		API: fmt.Sprintf("/operator/v1/partners/%d", one.ID),
+	}
 }
 
 // shared returns the pages that the portal has, too.

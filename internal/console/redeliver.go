@@ -1,12 +1,10 @@
 package console
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strconv"
 
-	"claviger/internal/account"
 	"claviger/internal/area"
 	"claviger/internal/audit"
 	"claviger/internal/fault"
@@ -18,10 +16,7 @@ import (
 	"claviger/internal/webhook/history"
 )
 
-const (
-	redeliverPath  = "/recover"
-	redeliveryPath = redeliverPath + "/{partner}/{recovery}"
-)
+const redeliverPath = "/recover"
 
 // redeliverStates are the states of deliveries that can be resent.
 var redeliverStates = []ui.Option{
@@ -140,87 +135,23 @@ func (d *Delivery) refuseSecond(w http.ResponseWriter, r *http.Request, v *Visit
 	return d.area.Refuse(w, r, v, q.view, refused)
 }
 
-// find returns the redelivery of the path.
-func (d *Delivery) find(r *http.Request) (redelivery.Job, partner.Partner, error) {
+// About returns the visit for a page about a redelivery of the partner of the path.
+func (d *Delivery) About(r *http.Request, visit area.Visit) (*area.PartnerVisit, error) {
 	p, err := d.Partners.Get(r.Context(), area.ID(r, "partner"))
 	if err != nil {
-		return redelivery.Job{}, p, area.Missing(err)
+		return nil, area.Missing(err)
 	}
-	job, err := d.Redeliveries.Get(r.Context(), p.ID, area.ID(r, "recovery"))
-	if err != nil {
-		return job, p, area.Missing(err)
-	}
-	return job, p, nil
+	return aboutPartner(visit.(*Visit), p), nil
 }
 
-// redelivery shows the progress of a redelivery.
-func (d *Delivery) redelivery(r *http.Request, v *Visit) (area.Shown, error) {
-	job, _, err := d.find(r)
-	if err != nil {
-		return area.Shown{}, err
+// Starter names the person who began a redelivery.
+func (d *Delivery) Starter(r *http.Request, _ area.Visit, job redelivery.Job) (string, error) {
+	if job.By.Kind != audit.ByUser {
+		return senderName(nil)(job.By), nil
 	}
-	return area.Shown{
-		Versions: d.Live.redeliveries, Topic: job.ID, Page: "redelivery",
-		Attempts: func(ready live.Signal) *live.Watch[history.Fresh] {
-			return d.Live.attempts.WatchWith(area.AllPartners, ready)
-		},
-		View: func(r *http.Request) (ui.View, string, error) {
-			job, p, err := d.find(r)
-			if err != nil {
-				return ui.View{}, "", err
-			}
-			shown := d.redeliveryOf(v, job, p)
-			if job.By.Kind == audit.ByUser {
-				names, err := d.Site.Accounts.Names(r.Context(), []int64{job.By.ID})
-				if err != nil {
-					return ui.View{}, "", err
-				}
-				shown.By = senderName(names)(job.By)
-			}
-			if err := shown.AddOutcome(r.Context(), d.Redeliveries); err != nil {
-				return ui.View{}, "", err
-			}
-			view, says := shown.View()
-			return view, says, nil
-		},
-	}, nil
+	names, err := d.Site.Accounts.Names(r.Context(), []int64{job.By.ID})
+	return senderName(names)(job.By), err
 }
 
-// redeliveryOf converts a redelivery for the page.
-func (d *Delivery) redeliveryOf(v *Visit, job redelivery.Job, p partner.Partner) area.Redelivery {
-	return area.Redelivery{
-		Job: job, By: senderName(nil)(job.By), Partner: &ui.Item{Label: p.Name, URL: d.pageOfPartner(v, p.ID)},
-		URL: v.Path(redeliverPath+"/%d/%d", p.ID, job.ID), May: v.May(account.Support), Deliveries: v.Path(deliveriesPath),
-		Curl: d.call("See how far it is by API", http.MethodGet, fmt.Sprintf("/operator/v1/partners/%d/redeliveries/%d", p.ID, job.ID)),
-	}
-}
-
-// actOnRedelivery is an act on a redelivery.
-type actOnRedelivery func(ctx context.Context, by audit.Actor, partnerID, id int64) (redelivery.Job, error)
-
-func (d *Delivery) pauseRedelivery() actOnRedelivery  { return d.Redeliveries.Pause }
-func (d *Delivery) resumeRedelivery() actOnRedelivery { return d.Redeliveries.Resume }
-func (d *Delivery) cancelRedelivery() actOnRedelivery { return d.Redeliveries.Cancel }
-
-// onRedelivery returns the handler of an act on a redelivery.
-func (d *Delivery) onRedelivery(did string, act func() actOnRedelivery) Serve {
-	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
-		job, p, err := d.find(r)
-		if err != nil {
-			return err
-		}
-		if _, err := act()(r.Context(), v.Actor(), p.ID, job.ID); err != nil {
-			return area.Missing(err)
-		}
-		return d.area.Done(w, r, v, fmt.Sprintf("%s/%d/%d", redeliverPath, p.ID, job.ID), did)
-	}
-}
-
-// askCancelRedelivery asks whether to cancel a redelivery.
-func (d *Delivery) askCancelRedelivery(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	job, p, err := d.find(r)
-	if err != nil {
-		return err
-	}
-	return d.confirm(w, r, v, http.StatusOK, d.redeliveryOf(v, job, p).Cancelling(d.call, fmt.Sprintf("/operator/v1/partners/%d", p.ID)))
-}
+// RedeliveryVersions has the versions of redeliveries.
+func (d *Delivery) RedeliveryVersions() *live.Versions { return d.Live.redeliveries }

@@ -19,9 +19,9 @@ func init() {
 	placeholders["license"] = licenseOf
 	placeholders["delivery"] = eventOf
 	placeholders["attempt"] = attemptOf
-	placeholders["job"] = jobOf
+	placeholders["recovery"] = jobOf
 
-	for _, path := range []string{"/deliveries/{delivery}/send", "/recover", "/recover/{job}/pause", "/recover/{job}/resume", "/recover/{job}/cancel"} {
+	for _, path := range []string{"/deliveries/{delivery}/send", "/recover", "/recover/{recovery}/pause", "/recover/{recovery}/resume", "/recover/{recovery}/cancel"} {
 		forms[path] = func(*harness, partner.Partner) url.Values { return url.Values{"rate": {"0"}} } // starts none
 	}
 	for _, path := range []string{"/deliveries", "/deliveries/live"} {

@@ -8,6 +8,7 @@ import (
 	"claviger/internal/area"
 	"claviger/internal/audit"
 	"claviger/internal/fault"
+	"claviger/internal/live"
 	"claviger/internal/partner"
 	"claviger/internal/plural"
 	"claviger/internal/redelivery"
@@ -15,10 +16,23 @@ import (
 	"claviger/internal/wire"
 )
 
-const (
-	redeliverPath = "/recover"
-	jobPath       = redeliverPath + "/{job}"
-)
+const redeliverPath = "/recover"
+
+// redeliveries returns the pages about one redelivery.
+func (h *Handler) redeliveries() *area.Redeliveries {
+	return &area.Redeliveries{
+		Side: h, Prefix: redeliverPath, Rule: changes(partner.Developer), Store: h.Redeliveries,
+	}
+}
+
+// Starter names the person who began a redelivery.
+func (h *Handler) Starter(r *http.Request, visit area.Visit, j redelivery.Job) (string, error) {
+	known, err := h.jobPeople(r, visit.(*Visit), []redelivery.Job{j})
+	return known.who(j.By), err
+}
+
+// RedeliveryVersions has the versions of redeliveries.
+func (h *Handler) RedeliveryVersions() *live.Versions { return h.Live.jobs }
 
 // redeliverView is the page that resends many events.
 type redeliverView struct {
@@ -133,7 +147,8 @@ func (h *Handler) addJobs(r *http.Request, v *Visit, view *redeliverView) error 
 		return err
 	}
 	if jobs[0].Open() {
-		running := redeliveryOf(v, jobs[0], known)
+		running := h.redeliveries().Of(h.about(v), jobs[0])
+		running.By = known.who(jobs[0].By)
 		view.Running = &running
 		if view.Form.Problem != "" { // the API calls it a redelivery
 			view.Form.Problem = fmt.Sprintf(

@@ -51,8 +51,11 @@ func (v *Visit) May(needs Needs) bool {
 
 // About returns the visit for a page that the console has, too.
 func (h *Handler) About(_ *http.Request, visit area.Visit) (*area.PartnerVisit, error) {
-	v := visit.(*Visit)
-	return &area.PartnerVisit{Visit: v, Partner: v.Partner, Own: true, Base: v.Path(""), API: "/v2"}, nil
+	return h.about(visit.(*Visit)), nil
+}
+
+func (h *Handler) about(v *Visit) *area.PartnerVisit {
+	return &area.PartnerVisit{Visit: v, Partner: v.Partner, Own: true, Base: v.Path(""), API: "/v2"}
 }
 
 // partnerPages returns the pages that the console has, too; admins change what they show.
