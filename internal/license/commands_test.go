@@ -21,6 +21,12 @@ type script struct {
 // run runs one command and returns the code of its refusal, "" for none.
 func (s *script) run(command string) string {
 	s.Helper()
+	return code(s.err(command))
+}
+
+// err runs one command and returns its error.
+func (s *script) err(command string) error {
+	s.Helper()
 	ctx, r, key := s.Context(), s.licenses, s.l.Key
 	var err error
 	words := strings.Fields(command)
@@ -56,7 +62,7 @@ func (s *script) run(command string) string {
 	default:
 		s.Fatalf("no command %q", command)
 	}
-	return code(err)
+	return err
 }
 
 func word(words []string, i int) string {

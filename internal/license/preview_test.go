@@ -10,16 +10,17 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// everything returns numbers from the tables of licenses, events, purchases, refunds and the audit
-// that change with every change.
+// everything returns values from the tables of licenses, holds, events, purchases, refunds and the
+// audit that change with every change.
 func (h *harness) everything() []string {
 	h.Helper()
 	var all []string
 	for _, sql := range []string{
 		`SELECT license_key || status || tier || owner_id || held || epoch || updated_at FROM licenses ORDER BY id`,
 		`SELECT license_id || ':' || seq || ':' || refund_id FROM purchase_links ORDER BY license_id, seq`,
+		`SELECT license_id || ':' || cause FROM license_holds ORDER BY license_id, cause`,
 		`SELECT CAST(count(*) AS TEXT) FROM events`, `SELECT CAST(count(*) AS TEXT) FROM deliveries`, `SELECT CAST(count(*) AS TEXT) FROM audit_entries`,
-		`SELECT CAST(count(*) AS TEXT) FROM refunds`, `SELECT CAST(count(*) AS TEXT) FROM refund_items`, `SELECT CAST(count(*) AS TEXT) FROM purchases`,
+		`SELECT CAST(count(*) AS TEXT) FROM refunds WHERE reversed_at = 0`, `SELECT CAST(count(*) AS TEXT) FROM refund_items`, `SELECT CAST(count(*) AS TEXT) FROM purchases`,
 		`SELECT email || erased_at FROM users ORDER BY id`, `SELECT CAST(count(*) AS TEXT) FROM idempotency_keys`,
 	} {
 		rows, err := sqldb.All(h.Context(), h.db, sqldb.Value[string], sql)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"claviger/internal/fault"
 	"claviger/internal/license"
 )
 
@@ -54,6 +55,9 @@ func TestNamed(t *testing.T) {
 		got, err := h.licenses.Named(t.Context(), c.order)
 		if diff := cmp.Diff(c.want, got); diff != "" || code(err) != c.code {
 			t.Errorf("%s: %v (-want +got)\n%s", name, err, diff)
+		}
+		if f := fault.Of(err); f != nil && f.Field != "purchase_id" {
+			t.Errorf("%s: refused is the field %q", name, f.Field)
 		}
 	}
 }

@@ -79,6 +79,12 @@ func TestForNobody(t *testing.T) {
 				t.Errorf("%s: the license became %+v, was %+v", name, now, l)
 			}
 		}
+		if _, err := h.tryBuy(license.Purchase{PartnerID: p, Tier: 1, Buyer: &c.who}); code(err) != c.want {
+			t.Errorf("a purchase, %s: %v", name, err)
+		}
+	}
+	if n := h.count(`SELECT count(*) FROM licenses`); n != 2 {
+		t.Errorf("there are %d licenses", n)
 	}
 }
 
@@ -161,6 +167,7 @@ func TestThen(t *testing.T) {
 	ofRefund := func(*sqldb.Tx, license.Refund) error { return of(nil, license.License{}) }
 	back := license.RefundOrder{LicenseKey: s.l.Key, Idempotency: idempotency.Request{Scope: "t", Key: "k", Body: "b"}}
 	var refund, reversed license.Refund
+	var changed int64 // the id of the purchase
 	for _, c := range []struct {
 		name  string
 		calls int // of those that succeed
@@ -178,6 +185,10 @@ func TestThen(t *testing.T) {
 			reversed, err = h.licenses.ReverseNew(ctx, tester, refund.ID, ofRefund)
 			return err
 		}},
+		{"change the plan", 0, func() error {
+			change := license.PlanChange{Tier: 2, Then: func(_ *sqldb.Tx, id int64) { changed = id }}
+			return errOf(h.licenses.ChangePlan(ctx, tester, s.l.Key, change))
+		}},
 	} {
 		before := h.license(s.l.Key)
 		fail = broken
@@ -190,6 +201,12 @@ func TestThen(t *testing.T) {
 		if err := c.act(); err != nil || calls != c.calls {
 			t.Errorf("%s: %v after %d calls", c.name, err, calls)
 		}
+	}
+	if changed == 0 || changed != h.count(`SELECT max(id) FROM purchases`) {
+		t.Errorf("the plan change is purchase %d", changed)
+	}
+	if len(reversed.Licenses) != 1 || reversed.Licenses[0].Key != s.l.Key {
+		t.Errorf("reversed %+v", reversed)
 	}
 	again, err := h.licenses.ReverseRefund(ctx, tester, refund.ID)
 	at := reversed.ReversedAt
