@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"claviger/internal/license"
+	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 )
 
@@ -65,5 +66,26 @@ func TestFindTogether(t *testing.T) {
 	}
 	if c, found, err := b.findRef(t.Context(), "co_1"); err != nil || !found || c.Tier != 2 {
 		t.Errorf("afterwards: %+v, %v, %v", c, found, err)
+	}
+}
+
+// TestFindTogetherFails: a query that fails is an error of all its lookups. To a payment, a checkout
+// that was not found means that none exists.
+func TestFindTogetherFails(t *testing.T) {
+	db := sqldbtest.Open(t)
+	b := &Store{DB: db}
+	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		tx.Queue(`ALTER TABLE checkouts RENAME TO away`)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := []*sought{{ref: "co_1", done: make(chan struct{})}, {ref: "co_2", done: make(chan struct{})}}
+	b.findAll(list)
+	for _, s := range list {
+		if <-s.done; s.err == nil {
+			t.Errorf("%s: %+v without an error", s.ref, s.checkout)
+		}
 	}
 }

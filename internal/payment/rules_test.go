@@ -52,6 +52,34 @@ func TestFreeIsNotRefunded(t *testing.T) {
 	h.want("free", c, payment.Sold, event.Inactive, false)
 }
 
+// TestTwoRefundsOfARequest: if Stripe made two refunds for one request of ours, both are recorded,
+// and the first keeps its id and its amount.
+func TestTwoRefundsOfARequest(t *testing.T) {
+	h := newHarness(t)
+	c := h.checkout(h.sold())
+	if _, err := h.book.AskRefund(t.Context(), tester, c, payment.Ask{}); err != nil {
+		t.Fatal(err)
+	}
+	h.work()
+	first := h.stripe.Objects("re")[0]
+	second := h.stripe.Refund(c.SessionID, 100, "pending")
+	h.stripe.Change(second, map[string]any{"metadata": first["metadata"]})
+	h.stripe.SetRefund(second, "succeeded")
+	h.deliver(h.newest())
+	refunds, _, err := h.book.Facts(t.Context(), []int64{c.ID})
+	if err != nil || len(refunds) != 2 {
+		t.Fatalf("%d refunds are recorded: %+v, %v", len(refunds), refunds, err)
+	}
+	for i, want := range []struct {
+		id     string
+		amount int64
+	}{{first.Text("id"), 5900}, {second, 100}} {
+		if f := refunds[i]; f.ProviderID != want.id || f.Amount != want.amount || f.Status != payment.RefundSucceeded {
+			t.Errorf("refund %d is %+v, want %+v", i, f, want)
+		}
+	}
+}
+
 // TestRefundOfLicenses: the refund of the licenses is named after its cause and is in force as long
 // as the cause. It ends the problem of an earlier failed refund.
 func TestRefundOfLicenses(t *testing.T) {
