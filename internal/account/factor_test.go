@@ -240,6 +240,9 @@ func TestRemoveTOTP(t *testing.T) {
 	if err != nil || after.SecondFactor || after.SessionEpoch == u.SessionEpoch {
 		t.Fatalf("%+v, %v", after, err)
 	}
+	if got, err := d.Get(t.Context(), u.ID); got != after || err != nil {
+		t.Errorf("stored is %+v, %v; want %+v", got, err, after)
+	}
 	for _, typed := range []string{d.code(t, secret, 0), codes[0]} {
 		_, err := d.SecondStep(t.Context(), first(after), typed, account.Client{})
 		refused(t, "a code afterwards", err, account.CodeInvalidCode)

@@ -266,3 +266,13 @@ func (q *queue) waits(in lane) int {
 	defer q.mu.Unlock()
 	return len(q.waiters[in])
 }
+
+// TestNobodysPasswordIsMadeOnce checks that the password that no text matches is not hashed again
+// for each try. Otherwise the time of a refusal would tell addresses without an account.
+func TestNobodysPasswordIsMadeOnce(t *testing.T) {
+	b := &Store{HashCost: HashCost{KiB: 8, Passes: 2}}
+	first := b.nobody()
+	if again := b.nobody(); again != first || first == "" {
+		t.Errorf("it is %q and then %q", first, again)
+	}
+}

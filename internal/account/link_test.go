@@ -87,6 +87,22 @@ func TestLink(t *testing.T) {
 	}
 }
 
+// TestUsedLinkLeadsOn checks that a used link still names the page that it leads to, and nothing
+// about its user.
+func TestUsedLinkLeadsOn(t *testing.T) {
+	d := open(t)
+	u := d.create(t, account.Person{Email: "ann@example.com"})
+	link, _, err := d.Link(t.Context(), operator, u.ID, "/licenses")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.use(t, token(t, link), "")
+	got, err := d.PeekLink(t.Context(), token(t, link))
+	if want := (account.Opened{Next: "/licenses"}); got != want || !fault.Is(err, account.CodeLinkUsed) {
+		t.Errorf("got %+v, %v; want %+v", got, err, want)
+	}
+}
+
 // TestLinkLife checks each link just before and at its expiry.
 func TestLinkLife(t *testing.T) {
 	for purpose, life := range map[account.Purpose]time.Duration{

@@ -201,6 +201,9 @@ func TestRenameAndRemovePasskey(t *testing.T) {
 	if err != nil || after.SecondFactor || after.SessionEpoch == bob.SessionEpoch {
 		t.Fatalf("%+v, %v", after, err)
 	}
+	if got, err := d.Get(t.Context(), bob.ID); got != after || err != nil {
+		t.Errorf("stored is %+v, %v; want %+v", got, err, after)
+	}
 	_, err = d.byPasskey(t, bobs)
 	refused(t, "the removed one", err, account.CodeInvalidPasskey)
 	if u, err := d.byPasskey(t, anns); err != nil || u.ID != ann.ID {
