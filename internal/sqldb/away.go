@@ -39,8 +39,8 @@ func away(err error) bool {
 		switch {
 		case strings.HasPrefix(e.Code, "08"), strings.HasPrefix(e.Code, "53"), strings.HasPrefix(e.Code, "58"):
 			return true // connection, resources, or disk of the server
-		case strings.HasPrefix(e.Code, "57P"), e.Code == "25P03", e.Code == "25006":
-			return true // shutting down or starting, ended while idle, or no longer the primary
+		case strings.HasPrefix(e.Code, "57"), e.Code == "25P03", e.Code == "25006":
+			return true // shutting down or starting, too slow, ended while idle, or no longer the primary
 		}
 		return false
 	}

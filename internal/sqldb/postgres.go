@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -21,6 +20,9 @@ import (
 // postgres is a pool of connections to PostgreSQL.
 type postgres struct {
 	pool      *pgxpool.Pool
+	own       *pgx.ConnConfig // of connections outside the pool
+	limits    limits
+	health    *health
 	log       *slog.Logger
 	tries     int                    // per write
 	cut       func(sql string) error // see Options
@@ -32,52 +34,6 @@ func (p *postgres) commits() int64 { return p.committed.Load() }
 
 // maxTries limits the runs of a transaction that PostgreSQL aborts because of a conflict.
 const maxTries = 5
-
-// sessionSettings are server settings for our sessions. The database URL may override them.
-var sessionSettings = map[string]string{
-	// A node that stops inside a transaction, or loses the database, must not keep its locks: all
-	// others would wait for them. Our code never pauses inside a transaction, so 5 s is long.
-	"idle_in_transaction_session_timeout": "5s",
-	// With a large outbox the planner overestimates the query for a few deliveries and JIT-compiles
-	// it: 120 ms instead of 2.
-	"jit": "off",
-}
-
-func openPostgres(ctx context.Context, url string, o Options) (engine, error) {
-	cfg, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		// The error of pgx quotes the URL with a masked password; the cause is enough.
-		return nil, fmt.Errorf("read the database URL: %w", errors.Unwrap(err))
-	}
-	cfg.MaxConns = int32(o.Readers) //nolint:gosec // a setting, checked when it is read
-	if o.Readers <= 0 {
-		cfg.MaxConns = int32(10 * runtime.NumCPU()) //nolint:gosec // cores are few
-	}
-	if cfg.ConnConfig.ConnectTimeout == 0 {
-		cfg.ConnConfig.ConnectTimeout = 5 * time.Second
-	}
-	for name, value := range sessionSettings {
-		if params := cfg.ConnConfig.RuntimeParams; params[name] == "" {
-			params[name] = value
-		}
-	}
-	params := cfg.ConnConfig.RuntimeParams
-	params["application_name"] = newSessionName(cmp.Or(params["application_name"], "claviger"))
-	dropCutOff(cfg)
-	pool, err := pgxpool.NewWithConfig(ctx, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("open the database: %w", err)
-	}
-	if err := pool.Ping(ctx); err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("reach the database: %w", err)
-	}
-	tries := maxTries
-	if o.NoRetry {
-		tries = 1
-	}
-	return &postgres{pool: pool, log: o.Log, ping: pingEvery, tries: tries, cut: o.Cut}, nil
-}
 
 func (p *postgres) inUse() int { return int(p.pool.Stat().AcquiredConns()) }
 
@@ -93,12 +49,16 @@ func (p *postgres) close() error {
 }
 
 func (p *postgres) read(ctx context.Context, fn func(*Tx) error) error {
+	ctx, cancel := p.limits.bound(ctx)
+	defer cancel()
 	return p.transact(ctx, "begin isolation level repeatable read read only", fn)
 }
 
 // write runs fn again after a conflict. Writers of one partner are serialized (see partner.Lock),
 // so this is rare.
 func (p *postgres) write(ctx context.Context, fn func(*Tx) error) error {
+	ctx, cancel := p.limits.bound(ctx)
+	defer cancel()
 	var err error
 	for range p.tries {
 		if err = p.transact(ctx, "begin", fn); err == nil {
@@ -112,17 +72,20 @@ func (p *postgres) write(ctx context.Context, fn func(*Tx) error) error {
 }
 
 func (p *postgres) transact(ctx context.Context, begin string, fn func(*Tx) error) error {
-	conn, err := p.pool.Acquire(ctx)
+	conn, err := p.acquire(ctx)
 	if err != nil {
-		return fmt.Errorf("get a connection: %w", err)
+		return err
 	}
 	// A connection that is not idle, as after a panic of fn, is not reused.
 	defer conn.Release()
-	s := &pgSession{conn: conn.Conn(), begin: begin, cut: p.cut}
+	s := p.session(ctx, conn)
+	s.begin = begin
+	s.cut = p.cut
 	err = fn(&Tx{Locks: postgresLocks, session: s, engine: p})
 	if err == nil {
 		err = s.commit(ctx)
 	}
+	p.judge(conn, cmp.Or(s.err, err))
 	if err != nil && s.begun() && !conn.Conn().IsClosed() {
 		// The request may be over, but the connection can still be saved.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -134,15 +97,25 @@ func (p *postgres) transact(ctx context.Context, begin string, fn func(*Tx) erro
 	return err
 }
 
-func (p *postgres) query(ctx context.Context, s *statement) error {
-	rows, err := p.pool.Query(ctx, s.sql, pgArgs(s.args)...)
-	if err == nil {
-		err = s.take(rows)
-	}
+func (p *postgres) query(ctx context.Context, st *statement) error {
+	ctx, cancel := p.limits.bound(ctx)
+	defer cancel()
+	conn, err := p.acquire(ctx)
 	if err != nil {
-		return fmt.Errorf("%s: %w", firstWords(s.sql), err)
+		return err
 	}
-	return nil
+	defer conn.Release()
+	s := p.session(ctx, conn)
+	s.send(st)
+	err = s.flush(ctx)
+	p.judge(conn, err)
+	return err
+}
+
+// session returns a session without a transaction. Without begin, statements of one round trip are a
+// transaction.
+func (p *postgres) session(ctx context.Context, conn *pgxpool.Conn) *pgSession {
+	return &pgSession{conn: conn.Conn(), settings: p.limits.settings(ctx), limit: p.limits.perStatement(ctx)}
 }
 
 // Advisory locks are numbers. The sign bit means a name (tryLocks), the bit below it a mark. The
@@ -189,12 +162,16 @@ func (o ordered) marks() int {
 // they are not read: the server would search all its connections, which takes five times as long as
 // the rest.
 func (p *postgres) stableUpTo(ctx context.Context, of ordered) (int64, error) {
-	conn, err := p.pool.Acquire(ctx)
+	ctx, cancel := p.limits.bound(ctx)
+	defer cancel()
+	conn, err := p.acquire(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("get a connection: %w", err)
+		return 0, err
 	}
 	defer conn.Release()
-	tx := &Tx{session: &pgSession{conn: conn.Conn()}, engine: p} // no begin
+	session := p.session(ctx, conn)
+	defer func() { p.judge(conn, session.err) }()
+	tx := &Tx{session: session, engine: p} // no begin
 	newest := QueueQuery(tx, Value[int64], lastDrawn+of.name)
 	oldest, err := QueueQuery(tx, Value[int64], `SELECT CASE WHEN age(pg_snapshot_xmin(now)::xid) = 0 THEN $2 ELSE (
 			SELECT coalesce(min(((classid::bigint & 536870911) << 32) | objid::bigint), $2)
@@ -220,6 +197,9 @@ type pgSession struct {
 	pending []*statement
 	cut     func(sql string) error // see Options
 	err     error
+
+	settings string        // a statement that sets the session up, sent first; "": none
+	limit    time.Duration // of each statement; 0: none
 }
 
 func (s *pgSession) begun() bool { return s.begin == "" }
@@ -230,20 +210,38 @@ func (s *pgSession) flush(ctx context.Context) error {
 	if s.err != nil || len(s.pending) == 0 {
 		return s.err
 	}
-	if s.begin != "" {
-		s.pending = append([]*statement{{sql: s.begin}}, s.pending...)
-		s.begin = ""
-	}
+	s.pending = slices.Concat(s.beginning(), s.pending)
 	for rest := s.pending; len(rest) > 0 && s.err == nil; {
 		var trip []*statement
-		if trip, rest = nextTrip(rest); trip[0].copied != nil {
-			s.err = s.copy(ctx, trip[0])
-		} else {
-			s.err = s.pipeline(ctx, trip)
-		}
+		trip, rest = nextTrip(rest)
+		s.err = s.travel(ctx, trip)
 	}
 	s.pending = s.pending[:0]
 	return s.err
+}
+
+// beginning returns the statements before the first one.
+func (s *pgSession) beginning() (list []*statement) {
+	for _, sql := range []*string{&s.begin, &s.settings} {
+		if *sql != "" {
+			list = append(list, &statement{sql: *sql})
+			*sql = ""
+		}
+	}
+	return list
+}
+
+// travel runs the statements of one round trip.
+func (s *pgSession) travel(ctx context.Context, trip []*statement) error {
+	if s.limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(len(trip))*s.limit)
+		defer cancel()
+	}
+	if trip[0].copied != nil {
+		return s.copy(ctx, trip[0])
+	}
+	return s.pipeline(ctx, trip)
 }
 
 // nextTrip splits off the statements of the next round trip. A COPY goes alone.

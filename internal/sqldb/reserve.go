@@ -48,7 +48,7 @@ func (db *DB) Reserve(ctx context.Context) (*Reserved, error) {
 }
 
 func (p *postgres) reserve(ctx context.Context) (*Reserved, error) {
-	conn, err := pgx.ConnectConfig(ctx, p.pool.Config().ConnConfig)
+	conn, err := pgx.ConnectConfig(ctx, p.own)
 	if err != nil {
 		return nil, fmt.Errorf("open a connection of its own: %w", err)
 	}

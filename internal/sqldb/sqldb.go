@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"claviger/internal/release"
 )
@@ -32,6 +33,11 @@ var ErrClosed = errors.New("the database is closed")
 type Options struct {
 	Readers int          // reading connections; 0: twice the cores for SQLite, ten times for PostgreSQL
 	Log     *slog.Logger // nil: slog.Default()
+
+	// Timeout bounds each call of PostgreSQL with the context of a request (see InRequest), and
+	// JobTimeout each other statement; 0: no limit. Connections of Reserve have none.
+	Timeout    time.Duration
+	JobTimeout time.Duration
 
 	// MustExist rejects a missing SQLite file (fs.ErrNotExist) instead of creating it.
 	MustExist bool

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -25,8 +26,12 @@ type Proxy struct {
 	down   bool
 	frozen chan struct{} // nothing passes until it is closed; nil: everything passes
 	deaf   bool
-	conns  map[net.Conn]bool
+	conns  map[net.Conn]*line
+	commit bool // the next answer to a commit is lost
 }
+
+// line is a connection through the proxy.
+type line struct{ silent atomic.Bool }
 
 // NewProxy starts a proxy to the database at a URL; it ends with the test.
 func NewProxy(t testing.TB, database string) *Proxy {
@@ -35,7 +40,7 @@ func NewProxy(t testing.TB, database string) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{conns: map[net.Conn]bool{}}
+	p := &Proxy{conns: map[net.Conn]*line{}}
 	p.network, p.address = pgconn.NetworkAddress(cfg.Host, cfg.Port)
 	if p.listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
@@ -71,21 +76,22 @@ func (p *Proxy) serve(ctx context.Context) {
 				return
 			}
 			defer far.Close() //nolint:errcheck // either side may have closed it
-			if !p.join(near, far) {
+			l := &line{}
+			if !p.join(l, near, far) {
 				return
 			}
-			go p.carry(far, near)
-			p.carryMessages(near, far)
+			go p.carry(l, far, near)
+			p.carryMessages(l, near, far)
 		}()
 	}
 }
 
 // join records both ends of a connection; false means that the proxy is cut.
-func (p *Proxy) join(ends ...net.Conn) bool {
+func (p *Proxy) join(l *line, ends ...net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range ends {
-		p.conns[c] = true
+		p.conns[c] = l
 	}
 	return !p.down
 }
@@ -103,11 +109,14 @@ func (p *Proxy) passes() (deaf bool) {
 }
 
 // carry forwards the program's data.
-func (p *Proxy) carry(to, from net.Conn) {
+func (p *Proxy) carry(l *line, to, from net.Conn) {
 	defer to.Close() //nolint:errcheck // either side may have closed it
 	for load := make([]byte, 32<<10); ; {
 		n, err := from.Read(load)
 		p.passes()
+		if l.silent.Load() {
+			n = 0
+		}
 		if _, werr := to.Write(load[:n]); err != nil || werr != nil {
 			return
 		}
@@ -115,7 +124,7 @@ func (p *Proxy) carry(to, from net.Conn) {
 }
 
 // carryMessages forwards the database's data, message by message.
-func (p *Proxy) carryMessages(to, from net.Conn) {
+func (p *Proxy) carryMessages(l *line, to, from net.Conn) {
 	const notification = 'A'
 	for in := bufio.NewReader(from); ; {
 		head, err := in.Peek(5)
@@ -125,6 +134,12 @@ func (p *Proxy) carryMessages(to, from net.Conn) {
 		size := 1 + int64(binary.BigEndian.Uint32(head[1:]))
 		target := io.Writer(to)
 		if p.passes() && head[0] == notification {
+			target = io.Discard
+		}
+		if p.loses(in, size) {
+			l.silent.Store(true)
+		}
+		if l.silent.Load() {
 			target = io.Discard
 		}
 		if _, err := io.CopyN(target, in, size); err != nil {
@@ -140,6 +155,40 @@ func (p *Proxy) Freeze() {
 	defer p.mu.Unlock()
 	if p.frozen == nil {
 		p.frozen = make(chan struct{})
+	}
+}
+
+// loses reports whether the next message is the answer to a commit that LoseCommit is for.
+func (p *Proxy) loses(in *bufio.Reader, size int64) bool {
+	const answer = "COMMIT\x00"
+	if size != int64(5+len(answer)) {
+		return false
+	}
+	message, err := in.Peek(int(size))
+	if err != nil || message[0] != 'C' || string(message[5:]) != answer {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	lost := p.commit
+	p.commit = false
+	return lost
+}
+
+// LoseCommit drops the answer to the next commit, and everything after it on that connection.
+func (p *Proxy) LoseCommit() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.commit = true
+}
+
+// Silence drops everything on the present connections for good and keeps them open, like a firewall
+// that has forgotten them. New connections work.
+func (p *Proxy) Silence() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.conns {
+		l.silent.Store(true)
 	}
 }
 
