@@ -19,6 +19,9 @@ func (e *awayError) Unwrap() error { return e.error }
 // Unavailable marks the error for HTTP code, which knows nothing about databases.
 func (e *awayError) Unavailable() bool { return true }
 
+// Unwritable returns why the database takes no writes, such as "its disk is full", or "".
+func (e *awayError) Unwritable() string { return unwritable(e.error) }
+
 // tellAway wraps err in an awayError if it means that the database is unavailable.
 func tellAway(err error) error {
 	if err == nil || !away(err) {

@@ -57,7 +57,8 @@ func TestReadOnlySession(t *testing.T) {
 // all others get new ones.
 func TestSilentConnections(t *testing.T) {
 	needsServer(t)
-	proxy := sqldbtest.NewProxy(t, sqldbtest.URL(t))
+	// The server does not end the session either.
+	proxy := sqldbtest.NewProxy(t, sqldbtest.URL(t)+"&idle_in_transaction_session_timeout=0")
 	for name, o := range map[string]sqldb.Options{
 		"of a request": {Readers: 4, Timeout: 2 * time.Second, JobTimeout: patient},
 		"of a job":     {Readers: 4, Timeout: patient, JobTimeout: time.Second},

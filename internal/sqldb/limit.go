@@ -43,6 +43,15 @@ func (l limits) bound(ctx context.Context) (context.Context, context.CancelFunc)
 	return ctx, func() {}
 }
 
+// until returns the end of a call that is bounded.
+func (l limits) until(bounded context.Context) time.Time {
+	if l.request == 0 || !inRequest(bounded) {
+		return time.Time{}
+	}
+	end, _ := bounded.Deadline()
+	return end
+}
+
 // perStatement returns how long a statement may take until its answer; 0 is unlimited.
 func (l limits) perStatement(ctx context.Context) time.Duration {
 	if l.job == 0 || inRequest(ctx) {

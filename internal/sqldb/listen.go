@@ -61,6 +61,9 @@ var errUnheard = errors.New("a message to this connection itself did not arrive"
 
 func (p *postgres) listen(ctx context.Context, channel string, hear func(string)) error {
 	l := &listener{engine: p, channel: channel, hear: hear, log: p.log}
+	if p.pooled && !p.direct {
+		return l.poll(ctx)
+	}
 	for ctx.Err() == nil {
 		err := l.once(ctx)
 		if ctx.Err() != nil || errors.Is(err, errUnheard) {
@@ -71,6 +74,17 @@ func (p *postgres) listen(ctx context.Context, channel string, hear func(string)
 		case <-ctx.Done():
 		case <-time.After(relistenAfter):
 		}
+	}
+	return context.Cause(ctx)
+}
+
+// poll tells the listener to look all the time: no message passes a pooler.
+func (l *listener) poll(ctx context.Context) error {
+	l.log.Warn("a pooler is before the database, and messages between nodes do not pass it; the database is asked " +
+		"instead, ten times a second; set db-direct-url to the address of the database itself")
+	for ctx.Err() == nil {
+		l.hear("")
+		_ = rest(ctx, deafEvery)
 	}
 	return context.Cause(ctx)
 }

@@ -31,9 +31,11 @@ func (p *postgres) migrate(ctx context.Context, all []migration) (names []string
 	}
 	defer func() { err = errors.Join(err, own.Close(context.WithoutCancel(ctx))) }()
 	m := &pgMigration{conn: own.conn, postgres: p}
-	if err := m.takeTurn(ctx); err != nil {
+	release, err := m.takeTurn(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer release()
 	if _, err := m.conn.Exec(ctx, madeTable); err != nil {
 		return nil, err
 	}
@@ -67,15 +69,39 @@ type pgMigration struct {
 
 // takeTurn waits until no other node migrates. It asks again and again, because a session that waits
 // for the lock would hold up the concurrent build of an index.
-func (p *pgMigration) takeTurn(ctx context.Context) error {
+func (p *pgMigration) takeTurn(ctx context.Context) (release func(), err error) {
+	holder := p.conn
+	ask := `SELECT pg_try_advisory_lock($1)`
+	release = func() {}
+	if p.pooled && !p.direct {
+		// The session of the lock is ours only during a transaction. An idle one without a snapshot holds
+		// up no build of an index.
+		own, err := p.reserve(ctx)
+		if err != nil {
+			return nil, err
+		}
+		holder = own.conn
+		release = func() { closeNow(holder) }
+		ask = `SELECT pg_try_advisory_xact_lock($1)`
+		for _, sql := range []string{"begin", "SET LOCAL idle_in_transaction_session_timeout = 0"} {
+			if _, err := holder.Exec(ctx, sql); err != nil {
+				release()
+				return nil, err
+			}
+		}
+	}
 	for {
 		var ours bool
-		err := p.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1)`, migrationLock).Scan(&ours)
-		if err != nil || ours {
-			return err
+		err := holder.QueryRow(ctx, ask, migrationLock).Scan(&ours)
+		if err == nil && !ours {
+			err = rest(ctx, turnEvery)
 		}
-		if err := rest(ctx, turnEvery); err != nil {
-			return err
+		if err != nil {
+			release()
+			return nil, err
+		}
+		if ours {
+			return release, nil
 		}
 	}
 }

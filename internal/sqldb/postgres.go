@@ -21,6 +21,8 @@ import (
 type postgres struct {
 	pool      *pgxpool.Pool
 	own       *pgx.ConnConfig // of connections outside the pool
+	pooled    bool            // behind a pooler
+	direct    bool            // own leads past it
 	limits    limits
 	health    *health
 	log       *slog.Logger
@@ -115,7 +117,9 @@ func (p *postgres) query(ctx context.Context, st *statement) error {
 // session returns a session without a transaction. Without begin, statements of one round trip are a
 // transaction.
 func (p *postgres) session(ctx context.Context, conn *pgxpool.Conn) *pgSession {
-	return &pgSession{conn: conn.Conn(), settings: p.limits.settings(ctx), limit: p.limits.perStatement(ctx)}
+	return &pgSession{
+		conn: conn.Conn(), settings: p.limits.settings(ctx), until: p.limits.until(ctx), limit: p.limits.perStatement(ctx),
+	}
 }
 
 // Advisory locks are numbers. The sign bit means a name (tryLocks), the bit below it a mark. The
@@ -199,6 +203,7 @@ type pgSession struct {
 	err     error
 
 	settings string        // a statement that sets the session up, sent first; "": none
+	until    time.Time     // all answers must come before; zero: no limit
 	limit    time.Duration // of each statement; 0: none
 }
 
@@ -233,9 +238,13 @@ func (s *pgSession) beginning() (list []*statement) {
 
 // travel runs the statements of one round trip.
 func (s *pgSession) travel(ctx context.Context, trip []*statement) error {
+	until := s.until
 	if s.limit > 0 {
+		until = time.Now().Add(time.Duration(len(trip)) * s.limit)
+	}
+	if !until.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(len(trip))*s.limit)
+		ctx, cancel = context.WithDeadline(ctx, until)
 		defer cancel()
 	}
 	if trip[0].copied != nil {

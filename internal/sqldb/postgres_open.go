@@ -48,13 +48,19 @@ func openPostgres(ctx context.Context, url string, o Options) (engine, error) {
 	name := newSessionName(cmp.Or(cfg.ConnConfig.RuntimeParams["application_name"], "claviger"))
 	prepare(cfg.ConnConfig, url, name)
 	p := &postgres{
-		own: cfg.ConnConfig.Copy(), log: o.Log, ping: pingEvery, tries: maxTries, cut: o.Cut,
+		log: o.Log, ping: pingEvery, tries: maxTries, cut: o.Cut,
 		limits: limits{request: o.Timeout, job: o.JobTimeout}, health: &health{began: time.Now()},
 	}
 	if o.NoRetry {
 		p.tries = 1
 	}
-	if params := cfg.ConnConfig.RuntimeParams; o.Timeout > 0 && params["statement_timeout"] == "" {
+	if err := p.passPooler(ctx, cfg.ConnConfig); err != nil {
+		return nil, fmt.Errorf("reach the database: %w", err)
+	}
+	if p.own, err = p.ownConfig(cfg.ConnConfig, o.DirectURL, name); err != nil {
+		return nil, err
+	}
+	if params := cfg.ConnConfig.RuntimeParams; !p.pooled && o.Timeout > 0 && params["statement_timeout"] == "" {
 		params["statement_timeout"] = strconv.FormatInt(p.limits.statement().Milliseconds(), 10)
 	}
 	dropCutOff(cfg)
@@ -68,6 +74,20 @@ func openPostgres(ctx context.Context, url string, o Options) (engine, error) {
 		return nil, fmt.Errorf("reach the database: %w", err)
 	}
 	return p, nil
+}
+
+// ownConfig returns the configuration of connections outside the pool.
+func (p *postgres) ownConfig(pool *pgx.ConnConfig, direct, name string) (*pgx.ConnConfig, error) {
+	if direct == "" {
+		return pool.Copy(), nil
+	}
+	own, err := pgx.ParseConfig(direct)
+	if err != nil {
+		return nil, fmt.Errorf("read the direct URL of the database: %w", errors.Unwrap(err))
+	}
+	prepare(own, direct, name)
+	p.direct = true
+	return own, nil
 }
 
 // prepare completes the settings of connections to a URL.

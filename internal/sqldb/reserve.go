@@ -39,6 +39,7 @@ func (l *sqlite) sessionName() string { return "" }
 type Reserved struct {
 	Locks
 	conn *pgx.Conn
+	deaf bool // messages do not arrive
 }
 
 // Reserve opens a connection outside the pool. On SQLite it returns ErrNotShared.
@@ -52,7 +53,7 @@ func (p *postgres) reserve(ctx context.Context) (*Reserved, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a connection of its own: %w", err)
 	}
-	return &Reserved{Locks: postgresLocks, conn: conn}, nil
+	return &Reserved{Locks: postgresLocks, conn: conn, deaf: p.pooled && !p.direct}, nil
 }
 
 func (l *sqlite) reserve(context.Context) (*Reserved, error) { return nil, ErrNotShared }
@@ -75,8 +76,12 @@ func (r *Reserved) Exec(ctx context.Context, sql string, args ...any) (int64, er
 	return s.rows, err
 }
 
-// Listen subscribes Wait to a channel.
+// Listen subscribes Wait to a channel. Behind a pooler it does nothing: another program would get the
+// session that listens.
 func (r *Reserved) Listen(ctx context.Context, channel string) error {
+	if r.deaf {
+		return nil
+	}
 	_, err := r.Exec(ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize())
 	return err
 }

@@ -39,6 +39,10 @@ type Options struct {
 	Timeout    time.Duration
 	JobTimeout time.Duration
 
+	// DirectURL leads to PostgreSQL past a pooler, for connections of Reserve, messages and
+	// migrations. "": the URL does.
+	DirectURL string
+
 	// MustExist rejects a missing SQLite file (fs.ErrNotExist) instead of creating it.
 	MustExist bool
 
@@ -61,6 +65,7 @@ type DB struct {
 	version string       // of this program
 	files   fs.FS        // migrations
 	written atomic.Int64 // transactions
+	writes  writes
 }
 
 // engine has the operations that differ between the two databases.
@@ -162,6 +167,7 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 		return err
 	})
 	if err != nil {
+		db.noteWrite(err)
 		return tellAway(err)
 	}
 	db.written.Add(1)

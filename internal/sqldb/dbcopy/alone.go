@@ -32,7 +32,13 @@ func (s *side) hold(ctx context.Context) (err error) {
 // copyLock is an arbitrary number that no other program is likely to lock.
 const copyLock = 0x636f7079 // "copy"
 
+// errPooled means that a pooler is between this program and the database.
+var errPooled = errors.New("a copy locks sessions, which a pooler mixes; use the address of the database itself")
+
 func holdPostgres(ctx context.Context, db *sqldb.DB) (release func() error, err error) {
+	if pooled, past, err := db.Pooled(ctx); err != nil || pooled && !past {
+		return nil, errors.Join(err, errPooled)
+	}
 	conn, err := db.Reserve(ctx)
 	if err != nil {
 		return nil, err
