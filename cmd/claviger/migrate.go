@@ -20,12 +20,14 @@ func migrateCommand() *cobra.Command {
 		Args: exactly(),
 	}
 	g := settingFlags(cmd, app.Serve, "db")
+	fresh := newDatabaseFlag(cmd)
 	asJSON := cmd.Flags().Bool("json", false, "Print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, _, err := g.load()
 		if err != nil {
 			return err
 		}
+		cfg.NewDatabase = *fresh
 		db, err := app.Open(cmd.Context(), cfg)
 		if err != nil {
 			return err

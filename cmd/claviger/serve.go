@@ -26,6 +26,7 @@ func serveCommand() *cobra.Command {
 		Args: exactly(),
 	}
 	g := settingFlags(cmd, app.Serve)
+	fresh := newDatabaseFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, _, err := g.load()
 		if err != nil {
@@ -33,6 +34,7 @@ func serveCommand() *cobra.Command {
 		}
 		cfg.Log = cfg.Logger(os.Stderr)
 		cfg.Hurry = secondSignal()
+		cfg.NewDatabase = *fresh
 		build := app.ThisBuild()
 		cfg.Log.Info("starting claviger", "version", build.Version, "commit", build.Commit, "go", build.Go)
 		for _, line := range cfg.Advice() {
@@ -46,6 +48,12 @@ func serveCommand() *cobra.Command {
 		return service.Run(cmd.Context())
 	}
 	return cmd
+}
+
+// newDatabaseFlag adds the flag without which no new SQLite database is made beside a filled log.
+func newDatabaseFlag(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("new-database", false,
+		"Begin a new SQLite database although the log of a lost one lies there; the log is renamed")
 }
 
 // secondSignal returns a channel that is closed by the second signal to stop. The third one ends the

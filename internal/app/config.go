@@ -72,6 +72,8 @@ type Config struct {
 	SecretFiles map[string]string // files that secret settings were read from, by setting
 	Origins     []Origin          // every setting as found by Load
 
+	NewDatabase bool // rename the log of a missing SQLite file; a flag of commands, not a setting
+
 	// Fields for devserver and tests, without settings.
 	Now       func() time.Time // the clock; nil: the system clock
 	SignNow   func() time.Time // clock for signing webhooks; nil: Now

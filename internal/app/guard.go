@@ -25,8 +25,9 @@ const (
 // codeTooOld is the code of requests to a node that is too old for the schema.
 const codeTooOld = "node_too_old"
 
-// guard keeps this node from working on a schema that needs a newer program. It checks every second.
-// After a pause of the process or the machine, the first request waits for a check.
+// guard keeps this node from working on a schema that needs a newer program, or on a file of SQLite that
+// was moved. It checks every second. After a pause of the process or the machine, the first request
+// waits for a check.
 type guard struct {
 	db      *sqldb.DB
 	log     *slog.Logger
@@ -36,7 +37,7 @@ type guard struct {
 	mu     sync.Mutex // held during a check
 	asked  time.Time  // end of the last check; guarded by mu
 	last   atomic.Pointer[time.Time]
-	tooOld atomic.Pointer[error] // set once
+	reason atomic.Pointer[error] // to stop; set once
 }
 
 func newGuard(db *sqldb.DB, log *slog.Logger) *guard {
@@ -81,18 +82,21 @@ func (g *guard) recheck(ctx context.Context) {
 func (g *guard) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, guardLimit)
 	defer cancel()
-	err := sqldb.CheckVersion(ctx, g.db, g.version)
+	err := g.db.Moved()
+	if err == nil {
+		err = sqldb.CheckVersion(ctx, g.db, g.version)
+	}
 	g.asked = g.now()
 	switch {
 	case err == nil:
 		g.passed()
-	case errors.Is(err, sqldb.ErrTooNew) && g.tooOld.Swap(&err) == nil:
+	case (errors.Is(err, sqldb.ErrTooNew) || errors.Is(err, sqldb.ErrMoved)) && g.reason.Swap(&err) == nil:
 		g.log.Error("this node stops taking work; it answers requests under way", "err", err)
 	}
 }
 
 func (g *guard) failure() error {
-	if err := g.tooOld.Load(); err != nil {
+	if err := g.reason.Load(); err != nil {
 		return *err
 	}
 	return nil
@@ -120,7 +124,7 @@ func (g *guard) watch(ctx context.Context, retire func()) {
 	retire()
 }
 
-// protect refuses requests when this node must stop. Another node answers them.
+// protect refuses requests when this node must stop. If it is too old, another node answers them.
 func (g *guard) protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g.stale() && g.failure() == nil {
@@ -129,8 +133,11 @@ func (g *guard) protect(next http.Handler) http.Handler {
 		if err := g.failure(); err != nil {
 			w.Header().Set("Connection", "close")
 			w.Header().Set("Retry-After", "1")
-			wire.Fail(w, r, fault.New(fault.Busy, codeTooOld,
-				"This node runs an older version than the database needs. Try again: another node answers."))
+			if errors.Is(err, sqldb.ErrTooNew) {
+				err = fault.New(fault.Busy, codeTooOld,
+					"This node runs an older version than the database needs. Try again: another node answers.")
+			}
+			wire.Fail(w, r, err)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -234,4 +236,62 @@ func waitsForNode(t *testing.T, cfg app.Config, db *sqldb.DB) {
 		t.Error(err)
 	}
 	beat(61 * time.Second)
+}
+
+// TestMovedWhileRunning: a service whose SQLite file was moved is not ready, refuses requests with the
+// reason, and ends its deliveries and jobs.
+func TestMovedWhileRunning(t *testing.T) {
+	if sqldbtest.Postgres() {
+		t.Skip("it is about the file of SQLite")
+	}
+	cfg := config(t)
+	log := newLines()
+	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
+	a, stop := run(t, cfg)
+	lock := sqldbtest.OpenWith(t, cfg.DB, sqldb.Options{Readers: 2})
+	serves := func() bool {
+		holder, err := lock.Holder(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return holder == sqldb.Others
+	}
+	for !serves() { // it begins to send
+		<-time.After(10 * time.Millisecond)
+	}
+	if err := os.Rename(cfg.DB, cfg.DB+".elsewhere"); err != nil {
+		t.Fatal(err)
+	}
+	if status, _, body := get(t, "http://"+a.Addr()+"/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, `"database":"failed"`) {
+		t.Errorf("/readyz answers %d %s", status, body)
+	}
+	log.await("this node stops taking work")
+	status, header, body := get(t, "http://"+a.Addr()+"/v2/licenses")
+	if status != http.StatusServiceUnavailable || !strings.Contains(body, "not in its place") || header.Get("Retry-After") == "" {
+		t.Errorf("a request is answered %d %s", status, body)
+	}
+	for serves() { // it stops sending
+		<-time.After(10 * time.Millisecond)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLeftLog: the service does not make a new database beside the log of a lost one, and doctor says
+// why.
+func TestLeftLog(t *testing.T) {
+	cfg := config(t)
+	cfg.DB = filepath.Join(t.TempDir(), "lost.db")
+	if err := os.WriteFile(cfg.DB+"-wal", []byte("the newest sales"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := app.New(t.Context(), cfg); !errors.Is(err, sqldb.ErrLeftLog) {
+		t.Errorf("the service starts: %v", err)
+	}
+	for _, f := range app.Examine(t.Context(), cfg) {
+		if f.Name == "database" && (f.Result != app.Failed || !strings.Contains(f.Text, "a log without its database")) {
+			t.Errorf("doctor says %+v", f)
+		}
+	}
 }

@@ -32,7 +32,7 @@ func (a *App) Serve(ctx context.Context) error {
 }
 
 // retire ends streams and jobs, and with them this node's part in the cluster, because the schema is
-// too new. Requests under way end as usual.
+// too new or the database file was moved. Requests under way end as usual.
 func (a *App) retire() {
 	a.streams.Close()
 	if a.stopJobs != nil {

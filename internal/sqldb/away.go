@@ -37,7 +37,23 @@ func IsUnavailable(err error) bool {
 	return ok
 }
 
+// Sentence tells clients the reason, if it is more than an outage of a moment; otherwise it is "".
+func (e *awayError) Sentence() string {
+	switch {
+	case errors.Is(e.error, ErrMoved):
+		return "The database of this service is not in its place, so nothing can be stored. Someone has to repair that; try again later."
+	case errors.Is(e.error, sqlite3.FULL):
+		return "The disk of this service is full, so nothing can be stored. Someone has to free space; try again later."
+	case errors.Is(e.error, sqlite3.READONLY):
+		return "The disk of this service is read-only, so nothing can be stored. Someone has to repair that; try again later."
+	}
+	return ""
+}
+
 func away(err error) bool {
+	if errors.Is(err, ErrMoved) {
+		return true
+	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {
 		case strings.HasPrefix(e.Code, "08"), strings.HasPrefix(e.Code, "53"), strings.HasPrefix(e.Code, "58"):

@@ -46,6 +46,9 @@ type Options struct {
 	// MustExist rejects a missing SQLite file (fs.ErrNotExist) instead of creating it.
 	MustExist bool
 
+	// NewDatabase renames the log of a missing SQLite file instead of refusing to open it.
+	NewDatabase bool
+
 	// NoRetry makes a PostgreSQL write fail after a conflict, such as a deadlock, instead of
 	// running again. It is for tests of lock order.
 	NoRetry bool
@@ -102,6 +105,8 @@ type engine interface {
 	// purge removes deleted data from the files.
 	purge()
 	file() string // see File
+	moved() error // see Moved
+	well(ctx context.Context) error
 	// sequences returns the query for Sequences.
 	sequences() string
 	raise(ctx context.Context, list []Sequence) error
@@ -144,8 +149,12 @@ func (db *DB) InUse() int { return db.engine.inUse() }
 // Readers returns the number of reading connections.
 func (db *DB) Readers() int { return db.engine.readersMax() }
 
-// Ping reports whether the database answers.
+// Ping reports whether the database answers. On SQLite it also reports a file that was moved and a disk
+// that refuses writes.
 func (db *DB) Ping(ctx context.Context) error {
+	if err := db.engine.well(ctx); err != nil {
+		return tellAway(err)
+	}
 	_, err := One(ctx, db, Value[int64], `SELECT 1`)
 	return err
 }

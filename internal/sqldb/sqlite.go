@@ -30,6 +30,7 @@ type sqlite struct {
 	purged   chan struct{} // closed after purger has ended
 
 	peeker peeker
+	place  *place
 
 	closeOnce sync.Once
 	closeErr  error
@@ -44,19 +45,25 @@ const sqliteBusy = 10 * time.Second
 
 // sqlitePragmas apply to every connection. secure_delete overwrites deleted data: people can ask to
 // be erased, and a file can be stolen. synchronous=FULL: an acknowledged write is on disk. The
-// cache is bounded because each connection has its own.
+// cache is bounded because each connection has its own. logBound bounds the log.
 const sqlitePragmas = `
 	PRAGMA busy_timeout = 10000;
 	PRAGMA journal_mode = WAL;
 	PRAGMA synchronous = FULL;
 	PRAGMA foreign_keys = ON;
 	PRAGMA secure_delete = ON;
-	PRAGMA wal_autocheckpoint = 16000;
-	PRAGMA journal_size_limit = 134217728;
 	PRAGMA cache_size = -8192;
 	PRAGMA temp_store = MEMORY;`
 
 func openSQLite(ctx context.Context, path string, o Options) (engine, error) {
+	if err := CheckLeftLog(path); err != nil {
+		if !o.NewDatabase {
+			return nil, err
+		}
+		if err := setAside(litefile.RealPath(path)); err != nil {
+			return nil, err
+		}
+	}
 	flags := os.O_RDWR | os.O_CREATE
 	if o.MustExist {
 		flags = os.O_RDWR
@@ -73,19 +80,28 @@ func openSQLite(ctx context.Context, path string, o Options) (engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	at, err := newPlace(path)
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
 	size := o.Readers
 	if size <= 0 {
 		size = 2 * runtime.NumCPU()
 	}
 	l := &sqlite{
 		path: path, readers: make(chan *sqliteConn, size), size: size, closing: make(chan struct{}),
-		unpurged: make(chan struct{}, 1), purged: make(chan struct{}),
+		unpurged: make(chan struct{}, 1), purged: make(chan struct{}), place: at,
 	}
 	for range size {
 		l.readers <- nil
 	}
 	c.cut = o.Cut
 	l.writer = newWriter(c, l, l.closing)
+	l.writer.bound = logBound{disk: l.disk, log: o.Log, path: path}
+	if err := l.writer.bound.begin(c); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	go l.writer.run()
 	if info, err := os.Stat(path + "-wal"); err == nil && info.Size() > 0 {
 		l.unpurged <- struct{}{} // the log may be left from an unfinished purge
 	}
@@ -186,7 +202,7 @@ func (l *sqlite) closeAll() error {
 			errs = append(errs, c.Close())
 		}
 	}
-	errs = append(errs, l.writer.conn.Close(), l.releaseExclusive())
+	errs = append(errs, l.emptyForOthers(l.writer.conn), l.writer.conn.Close(), l.releaseExclusive())
 	return errors.Join(errs...)
 }
 

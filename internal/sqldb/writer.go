@@ -16,7 +16,9 @@ const maxGroup = 256
 // writer never waits on purpose.
 type writer struct {
 	conn     *sqliteConn
-	numbers  *numbers // of the running group
+	bound    logBound
+	refused  atomic.Pointer[error] // by the disk; nil: the last write it refused is made good, see well
+	numbers  *numbers              // of the running group
 	engine   engine
 	commits  atomic.Int64
 	requests chan *request
@@ -35,12 +37,10 @@ type request struct {
 }
 
 func newWriter(c *sqliteConn, e engine, closing <-chan struct{}) *writer {
-	w := &writer{
+	return &writer{
 		conn: c, engine: e, closing: closing,
 		requests: make(chan *request, maxGroup), done: make(chan struct{}),
 	}
-	go w.run()
-	return w
 }
 
 // do hands fn to the writer and waits until it is on disk or has failed.
@@ -127,6 +127,7 @@ func (w *writer) take(group []*request) {
 		r.err = r.log(w.conn)
 		close(r.answer)
 	}
+	w.bound.keep(w.conn)
 }
 
 // commit runs a group in one SQLite transaction and answers all requests. It first assumes that
@@ -141,6 +142,7 @@ func (w *writer) commit(group []*request) {
 		}
 		err = w.attempt(group, true)
 	}
+	w.noteRefused(err)
 	for _, r := range group {
 		if err != nil && r.panic == nil && r.err == nil {
 			r.err = err
@@ -161,6 +163,9 @@ func failed(group []*request) bool {
 // attempt runs a group. Without savepoints it commits only if all succeed. Its error concerns the
 // whole group: nothing is stored.
 func (w *writer) attempt(group []*request, savepoints bool) error {
+	if err := w.engine.moved(); err != nil {
+		return err
+	}
 	if err := w.conn.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
@@ -191,13 +196,13 @@ func (w *writer) attempt(group []*request, savepoints bool) error {
 	return err
 }
 
-// sync commits.
+// sync commits. A commit into a file that was deleted meanwhile is not acknowledged.
 func (w *writer) sync() error {
 	if err := w.conn.exec("COMMIT"); err != nil {
 		return err
 	}
 	w.commits.Add(1)
-	return nil
+	return w.engine.moved()
 }
 
 func (w *writer) serve(r *request, savepoint bool) {

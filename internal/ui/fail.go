@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -132,7 +133,7 @@ func failureOf(h http.Header, err error) failure {
 		return failure{
 			Status: http.StatusServiceUnavailable,
 			Title:  "We are temporarily unavailable",
-			Text:   "We could not answer in time. Please try again in a moment.",
+			Text:   cmp.Or(wire.Sentence(err), "We could not answer in time. Please try again in a moment."),
 			Again:  true,
 		}
 	}

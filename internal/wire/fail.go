@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -135,7 +136,9 @@ func problemOf(h http.Header, err error) (int, problem) {
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || unavailable(err) {
 		h.Set("Retry-After", "2")
-		return http.StatusServiceUnavailable, unavailableError
+		p := unavailableError
+		p.Message = cmp.Or(Sentence(err), p.Message)
+		return http.StatusServiceUnavailable, p
 	}
 	return http.StatusInternalServerError, internalError
 }
@@ -159,6 +162,17 @@ func unavailable(err error) bool {
 		Unavailable() bool
 	}](err)
 	return ok && away.Unavailable()
+}
+
+// Sentence returns the reason of an outage that people should know, such as a full disk, or "".
+func Sentence(err error) string {
+	if away, ok := errors.AsType[interface {
+		error
+		Sentence() string
+	}](err); ok {
+		return away.Sentence()
+	}
+	return ""
 }
 
 // seconds rounds d up to whole seconds, the unit of the headers.

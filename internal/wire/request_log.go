@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"net/http"
@@ -38,7 +39,7 @@ func (n *RequestLog) Refusal(status int) (code, text, cause string) {
 	if status == http.StatusServiceUnavailable {
 		p = unavailableError
 	}
-	return p.Error, p.Message, ""
+	return p.Error, cmp.Or(Sentence(n.Err), p.Message), ""
 }
 
 type noteKey struct{}
