@@ -42,13 +42,14 @@ tools                             # know nothing of licenses
     cluster    : release sqldb
     job        : sqldb
     ui         : fault validate plural money wire
-    audit      : paging plural sqldb
+    prune      : cluster job sqldb
+    audit      : paging plural prune sqldb
     batch      : job
     lastuse    : sqldb
     sealing    : secret sqldb
-    mail       : fault validate secret cluster job audit sealing sqldb
-    idempotency: fault sqldb
-domain         : audit job        # own tables and rules; a command takes the acting audit.Actor
+    mail       : fault validate secret cluster job prune audit sealing sqldb
+    idempotency: fault prune sqldb
+domain         : audit job prune  # own tables and rules; a command takes the acting audit.Actor
     invitation : fault validate secret mail sqldb
     account    : fault paging validate secret cluster idempotency lastuse mail sealing sqldb invitation
     partner    : fault paging validate secret wire idempotency lastuse mail sealing sqldb invitation account

@@ -317,30 +317,6 @@ func invalidLink() error {
 	)
 }
 
-// Prune removes links that expired a day ago, and then users known only by a sign-up of a week ago.
-// It returns the number of removed rows.
-func (b *Store) Prune(ctx context.Context) (int64, error) {
-	now := b.Now()
-	links, err := b.DB.DeleteInBatches(ctx, now.Add(-linkKept), `DELETE FROM login_links WHERE id IN (
-		SELECT id FROM login_links WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`)
-	if err != nil {
-		return links, fmt.Errorf("prune links: %w", err)
-	}
-	// A week after the last email, all links to the user are gone. The condition appears twice
-	// because it is evaluated again after a wait for the row: its previous holder may have sold
-	// something to the user.
-	users, err := b.DB.DeleteInBatches(
-		ctx,
-		now.Add(-signUpKept),
-		`DELETE FROM users WHERE pending_since <> 0 AND pending_since < $1 AND id IN (
-		SELECT id FROM users WHERE pending_since <> 0 AND pending_since < $1 ORDER BY pending_since LIMIT $2)`,
-	)
-	if err != nil {
-		return links + users, fmt.Errorf("prune sign-ups: %w", err)
-	}
-	return links + users, nil
-}
-
 // maxNext is the maximum length of the page that a link leads to, in bytes. The page may be the
 // authorization request of an application: a state of 4 KiB alone has three times as many bytes
 // when it is percent-encoded.

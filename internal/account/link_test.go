@@ -9,6 +9,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/fault"
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 )
 
@@ -171,13 +172,13 @@ func TestForgetLinks(t *testing.T) {
 	d.now = noon.Add(24 * time.Hour)
 	// The link that ended at noon has exactly the maximum age.
 	for _, want := range []int64{old - 1, 0} {
-		if n, err := d.Prune(t.Context()); n != want || err != nil {
+		if n, err := prune.Rows(t.Context(), d.DB, d.now, account.Expiring()); n != want || err != nil {
 			t.Errorf("Forget = %d, %v; want %d", n, err, want)
 		}
 	}
 	d.dead(t, map[string]string{value: "link_expired"})
 	d.now = noon.Add(24*time.Hour + 16*time.Minute)
-	if n, err := d.Prune(t.Context()); n != 2 || err != nil {
+	if n, err := prune.Rows(t.Context(), d.DB, d.now, account.Expiring()); n != 2 || err != nil {
 		t.Errorf("Forget = %d, %v; want 2", n, err)
 	}
 	d.dead(t, map[string]string{value: "invalid_link"})

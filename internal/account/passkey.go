@@ -198,16 +198,6 @@ func useChallenge(ctx context.Context, tx *sqldb.Tx, s webauthn.SessionData, now
 	return err
 }
 
-// PruneChallenges removes expired challenges and returns their number.
-func (b *Store) PruneChallenges(ctx context.Context) (int64, error) {
-	n, err := b.DB.DeleteInBatches(ctx, b.Now(), `DELETE FROM used_challenges WHERE hash IN (
-		SELECT hash FROM used_challenges WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`)
-	if err != nil {
-		return n, fmt.Errorf("remove challenges: %w", err)
-	}
-	return n, nil
-}
-
 // BeginPasskey makes the challenge that registers a passkey of a signed-in user.
 func (b *Store) BeginPasskey(ctx context.Context, u User) (Ceremony, error) {
 	w, err := b.relyingParty()

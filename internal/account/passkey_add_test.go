@@ -9,6 +9,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/account/accounttest"
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 )
 
@@ -122,7 +123,7 @@ func TestAnsweredChallengesAreKept(t *testing.T) {
 	answer := key.Answer(t, c.Options)
 	signIn := func(ahead time.Duration) error {
 		d.now = begun.Add(ahead)
-		if _, err := d.PruneChallenges(t.Context()); err != nil {
+		if _, err := prune.Rows(t.Context(), d.DB, d.now, account.Expiring()); err != nil {
 			t.Fatal(err)
 		}
 		return errorOf(d.PasskeySignIn(t.Context(), c.State, answer, account.Client{}))
@@ -134,7 +135,7 @@ func TestAnsweredChallengesAreKept(t *testing.T) {
 	refused(t, "again, as late as it works", signIn(10*time.Minute), account.CodeInvalidPasskey)
 	d.now = begun.Add(10*time.Minute + 1)
 	// The other one is the challenge that registered the passkey.
-	if n, err := d.PruneChallenges(t.Context()); err != nil || n != 2 {
+	if n, err := prune.Rows(t.Context(), d.DB, d.now, account.Expiring()); err != nil || n != 2 {
 		t.Errorf("removed %d challenges, %v", n, err)
 	}
 }

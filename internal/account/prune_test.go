@@ -8,6 +8,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/fault"
 	"claviger/internal/paging"
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 )
 
@@ -35,7 +36,7 @@ func (d *harness) known(t *testing.T, email string) []account.User {
 func (d *harness) forget(t *testing.T, after time.Duration) {
 	t.Helper()
 	d.now = noon.Add(after)
-	if _, err := d.Prune(t.Context()); err != nil {
+	if _, err := prune.Rows(t.Context(), d.DB, d.now, account.Expiring()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -169,7 +170,7 @@ func TestForgetBesideFind(t *testing.T) {
 			}
 		})
 		wg.Go(func() {
-			if _, err := d.Prune(t.Context()); err != nil {
+			if _, err := prune.Rows(t.Context(), d.DB, d.now, account.Expiring()); err != nil {
 				t.Error(err)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/paging"
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 )
 
@@ -53,6 +54,7 @@ func (d *harness) readsOfPeople(t *testing.T, ann account.User) []read {
 	find := func(ctx context.Context) func() error {
 		return func() error { return errorOf2(store.FindCtx(ctx, "key")) }
 	}
+	pruneAll := func() error { return errorOf(prune.Rows(ctx, d.DB, d.now, account.Expiring())) }
 	return []read{
 		{"a user", "users", func() error { return errorOf(d.Get(ctx, ann.ID)) }},
 		{"users", "users", func() error { return errorOf(d.Users(ctx, []int64{ann.ID})) }},
@@ -72,12 +74,12 @@ func (d *harness) readsOfPeople(t *testing.T, ann account.User) []read {
 		{"sessions", "signed_sessions", func() error { return errorOf(d.SessionsOf(ctx, ann)) }},
 		{"a session", "sessions", find(ctx)},
 		{"a session and its user", "signed_sessions", find(account.WithHolder(ctx))},
-		{"old links", "login_links", func() error { return errorOf(d.Prune(ctx)) }},
-		{"old sign-ups", "users", func() error { return errorOf(d.Prune(ctx)) }},
-		{"old sessions", "sessions", func() error { return errorOf(store.Prune(ctx)) }},
-		{"who was signed in", "signed_sessions", func() error { return errorOf(store.PruneSigned(ctx)) }},
-		{"old challenges", "used_challenges", func() error { return errorOf(d.PruneChallenges(ctx)) }},
-		{"old tries", "password_tries", func() error { return errorOf(d.PruneTries(ctx)) }},
+		{"old links", "login_links", func() error { return pruneAll() }},
+		{"old sign-ups", "users", func() error { return pruneAll() }},
+		{"old sessions", "sessions", func() error { return pruneAll() }},
+		{"who was signed in", "signed_sessions", func() error { return pruneAll() }},
+		{"old challenges", "used_challenges", func() error { return pruneAll() }},
+		{"old tries", "password_tries", func() error { return pruneAll() }},
 		{"requests", "link_requests", func() error { return errorOf((&account.LinkMailer{Store: d.Store}).Round(ctx)) }},
 	}
 }

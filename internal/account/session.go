@@ -135,13 +135,3 @@ func (s *Sessions) Commit(token string, data []byte, expiry time.Time) error {
 
 // Delete calls DeleteCtx without a deadline.
 func (s *Sessions) Delete(token string) error { return s.DeleteCtx(context.Background(), token) }
-
-// Prune removes ended sessions and returns their number.
-func (s *Sessions) Prune(ctx context.Context) (int64, error) {
-	n, err := s.DB.DeleteInBatches(ctx, s.Now(), `DELETE FROM sessions WHERE hash IN (
-		SELECT hash FROM sessions WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`)
-	if err != nil {
-		return n, fmt.Errorf("prune sessions: %w", err)
-	}
-	return n, nil
-}

@@ -11,6 +11,7 @@ import (
 	"github.com/alexedwards/scs/v2"
 
 	"claviger/internal/account"
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 )
@@ -122,11 +123,11 @@ func TestForgetSessions(t *testing.T) {
 	if err := s.Delete("deleted"); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.Prune(t.Context()); n != old || err != nil {
+	if n, err := prune.Rows(t.Context(), s.DB, now, account.Expiring()); n != old || err != nil {
 		t.Errorf("Forget = %d, %v; want %d", n, err, old)
 	}
 	now = noon.Add(2 * time.Hour)
-	if n, err := s.Prune(t.Context()); n != 1 || err != nil || holds(t, s, "live") == nil {
+	if n, err := prune.Rows(t.Context(), s.DB, now, account.Expiring()); n != 1 || err != nil || holds(t, s, "live") == nil {
 		t.Errorf("Forget = %d, %v; want the deleted one gone and the live one not", n, err)
 	}
 }

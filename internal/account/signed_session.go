@@ -140,13 +140,3 @@ func sessionOver() error {
 		"There is no such session; it may have ended already. List the sessions again.",
 	)
 }
-
-// PruneSigned removes the notes of expired sign-ins, and returns their number.
-func (s *Sessions) PruneSigned(ctx context.Context) (int64, error) {
-	n, err := s.DB.DeleteInBatches(ctx, s.Now(), `DELETE FROM signed_sessions WHERE hash IN (
-		SELECT hash FROM signed_sessions WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`)
-	if err != nil {
-		return n, fmt.Errorf("prune who was signed in: %w", err)
-	}
-	return n, nil
-}

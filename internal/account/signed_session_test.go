@@ -7,6 +7,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/mail"
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 )
 
@@ -107,13 +108,12 @@ func TestForgetSignedSessions(t *testing.T) {
 	if err := d.NoteSession(t.Context(), "key", account.NewSession{UserID: u.ID}); err != nil {
 		t.Fatal(err)
 	}
-	store := &account.Sessions{DB: d.DB, Now: d.Now}
 	for _, c := range []struct {
 		after time.Duration
 		want  int64
 	}{{31 * 24 * time.Hour, 0}, {31*24*time.Hour + 1, 1}} {
 		d.now = noon.Add(c.after)
-		if n, err := store.PruneSigned(t.Context()); n != c.want || err != nil {
+		if n, err := prune.Rows(t.Context(), d.DB, d.now, account.Expiring()); n != c.want || err != nil {
 			t.Errorf("after %s it removed %d, %v", c.after, n, err)
 		}
 	}

@@ -89,13 +89,3 @@ func (b *Store) countTry(ctx context.Context, key string, limit bound) error {
 func giveBack(tx *sqldb.Tx, key string) {
 	tx.Queue(`UPDATE password_tries SET count = count - 1 WHERE key_hash = $1 AND count > 0`, key)
 }
-
-// PruneTries removes counts older than triesSpan and returns their number.
-func (b *Store) PruneTries(ctx context.Context) (int64, error) {
-	n, err := b.DB.DeleteInBatches(ctx, b.Now().Add(-triesSpan), `DELETE FROM password_tries WHERE key_hash IN (
-		SELECT key_hash FROM password_tries WHERE since < $1 ORDER BY since LIMIT $2)`)
-	if err != nil {
-		return n, fmt.Errorf("remove tries: %w", err)
-	}
-	return n, nil
-}

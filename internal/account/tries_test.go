@@ -6,6 +6,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/fault"
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 )
 
@@ -144,7 +145,7 @@ func TestPruneTries(t *testing.T) {
 		want  int64
 	}{{time.Hour, 0}, {time.Microsecond, 1}, {0, 0}} {
 		d.now = d.now.Add(c.after)
-		if n, err := d.PruneTries(t.Context()); n != c.want || err != nil {
+		if n, err := prune.Rows(t.Context(), d.DB, d.now, account.Expiring()); n != c.want || err != nil {
 			t.Errorf("PruneTries = %d, %v; want %d", n, err, c.want)
 		}
 	}

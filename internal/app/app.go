@@ -31,7 +31,6 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/export"
 	"claviger/internal/httpd"
-	"claviger/internal/idempotency"
 	"claviger/internal/job"
 	"claviger/internal/license"
 	"claviger/internal/mail"
@@ -74,7 +73,6 @@ type Services struct {
 	OAuth        *oauth.Server
 	Requests     *requestlog.Log
 	Stats        *stats.Store
-	Outcomes     *idempotency.Pruner
 	Mail         *mail.Outbox
 	Support      *support.Store
 	Today        *today.Store
@@ -277,7 +275,6 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Events: r.Events, Audit: r.Audit, History: r.History, Requests: r.Requests, Accounts: r.Accounts,
 	}
 	r.Bulk = &bulk.Store{DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Partners: r.Partners, Outbox: r.Webhooks, Accounts: r.Accounts, Payments: r.Payments, Log: a.log}
-	r.Outcomes = &idempotency.Pruner{DB: db, Now: a.cfg.Now}
 	r.Support = r.support()
 	a.services = r
 }

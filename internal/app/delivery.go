@@ -12,6 +12,7 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/mail"
 	"claviger/internal/notice"
+	"claviger/internal/oauth"
 	"claviger/internal/outage"
 	"claviger/internal/payment"
 	"claviger/internal/redelivery"
@@ -86,6 +87,8 @@ func (a *App) work() []func(context.Context) {
 		keysRan.Run(ctx, began, a.prepareKeys(ctx))
 		<-ctx.Done() // runs only once
 	}
+	answers := a.pruning(answersJob, time.Minute, oauth.ExpiringAnswers())
+	answers.Quiet = true
 	return []func(context.Context){
 		a.send,
 		a.services.Simulator.Run, // on every node: a run continues on the node that started it
@@ -120,12 +123,8 @@ func (a *App) work() []func(context.Context) {
 			(&stats.Counter{Store: a.services.Stats, Log: a.log, Ran: a.runs.Of(statsJob, 2*time.Second)}).Run,
 		),
 		a.job(schemaJob, nil, a.contracting),
-		a.job(pruningJob, nil, a.housekeeping(Housekeeping{Prune: a.pruners(), Every: time.Hour}, pruningJob).Run),
-		a.job(
-			answersJob,
-			nil,
-			a.housekeeping(Housekeeping{Prune: a.promptPruners(), Every: time.Minute, Quiet: true}, answersJob).Run,
-		),
+		a.job(pruningJob, nil, a.pruning(pruningJob, time.Hour, a.expiring()).Run),
+		a.job(answersJob, nil, answers.Run),
 	}
 }
 

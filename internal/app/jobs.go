@@ -2,20 +2,27 @@ package app
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/bulk"
+	"claviger/internal/export"
+	"claviger/internal/idempotency"
+	"claviger/internal/invitation"
 	"claviger/internal/job"
 	"claviger/internal/mail"
+	"claviger/internal/oauth"
+	"claviger/internal/partner"
+	"claviger/internal/payment"
+	"claviger/internal/prune"
 	"claviger/internal/redelivery"
+	"claviger/internal/requestlog"
 	"claviger/internal/simulator"
 	"claviger/internal/sqldb"
+	"claviger/internal/stats"
 	"claviger/internal/webhook"
 )
 
@@ -49,100 +56,33 @@ func (a *App) job(name string, wake func(), run func(context.Context)) func(cont
 	return func(ctx context.Context) { a.node.Do(ctx, name, wake, run) }
 }
 
-// Housekeeping is the job that prunes expired rows. Running on two nodes simultaneously is
-// harmless.
-type Housekeeping struct {
-	Prune map[string]func(context.Context) (int64, error) // by kind of row
-	Every time.Duration                                   // 0: an hour
-	Quiet bool                                            // do not log results
-	Log   *slog.Logger
-	Ran   job.Ran      // called after each run; nil: not called
-	Clock func() error // called before pruning: an error means that the clock is wrong; nil: no check
-}
-
-// housekeeping completes a pruning job.
-func (a *App) housekeeping(h Housekeeping, name string) *Housekeeping {
-	h.Log, h.Ran, h.Clock = a.log, a.runs.Of(name, h.Every), a.node.CheckClock
-	return &h
-}
-
-// pruners delete expired rows: answers stored for an Idempotency-Key, records of webhooks, emails,
-// sessions, links and unconfirmed sign-ups, invitations, tokens, replaced keys, and client
-// addresses.
-func (a *App) pruners() map[string]func(context.Context) (int64, error) {
-	db := a.services.DB
-	return map[string]func(context.Context) (int64, error){
-		"stored outcomes":   a.services.Outcomes.Prune,
-		"webhook responses": (&webhook.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune,
-		"exports":           a.services.Exports.Prune,
-		"bulk acts":         (&bulk.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune,
-		"redeliveries":      (&redelivery.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune,
-		"scenario runs":     (&simulator.Pruner{DB: db, Now: a.cfg.Now, Keep: a.cfg.KeepResponses}).Prune, // and test licenses
-		"mails":             (&mail.Pruner{DB: db, Now: a.cfg.Now}).Prune,
-		"sessions":          (&account.Sessions{DB: db, Now: a.cfg.Now}).Prune,
-		"signed sessions":   (&account.Sessions{DB: db, Now: a.cfg.Now}).PruneSigned,
-		"challenges":        a.services.Accounts.PruneChallenges,
-		"sign-in links":     a.services.Accounts.Prune, // and sign-ups
-		"invitations":       a.services.Inviter.Prune,
-		"support visits":    a.services.Partners.PruneVisits,
-		"password tries":    a.services.Accounts.PruneTries,
-		"tokens":            a.services.OAuth.Prune,
-		"signing keys":      a.services.OAuth.Keys.Prune,
-		"hourly numbers":    a.services.Stats.Prune,
-		"refused requests":  a.services.Requests.Prune,
-		"payment events":    a.services.Payments.Prune,
-		"client addresses":  (&audit.Pruner{DB: db, Now: a.cfg.Now}).Prune,
+// pruning returns a job that deletes expired rows.
+func (a *App) pruning(name string, every time.Duration, rules []prune.Rule) *prune.Job {
+	return &prune.Job{
+		DB: a.services.DB, Now: a.cfg.Now, Rules: rules, Every: every,
+		Node: a.node, Ran: a.runs.Of(name, every), Log: a.log,
 	}
 }
 
-// promptPruners delete rows that must not stay long: answers with tokens.
-func (a *App) promptPruners() map[string]func(context.Context) (int64, error) {
-	return map[string]func(context.Context) (int64, error){"repeatable refreshes": a.services.OAuth.PruneAnswers}
-}
-
-// Run prunes at intervals until ctx ends. A failure is logged, and the next run happens as usual.
-func (h *Housekeeping) Run(ctx context.Context) {
-	every := h.Every
-	if every == 0 {
-		every = time.Hour
-	}
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		began := time.Now()
-		n, err := h.once(ctx)
-		h.Ran.Run(ctx, began, err)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
-			h.Log.Error("pruning failed; it is tried again later", "err", err)
-		case n > 0 && !h.Quiet:
-			h.Log.Info("pruned expired rows", "count", n)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
-}
-
-// once prunes once and returns the number of deleted rows.
-func (h *Housekeeping) once(ctx context.Context) (int64, error) {
-	var sum int64
-	var errs []error
-	for what, prune := range h.Prune {
-		if h.Clock != nil {
-			if err := h.Clock(); err != nil { // rows deleted too early are lost; too late is harmless
-				return sum, errors.Join(append(errs, fmt.Errorf("nothing is pruned: %w", err))...)
-			}
-		}
-		n, err := prune(ctx)
-		sum += n
-		if err != nil {
-			errs = append(errs, fmt.Errorf("prune %s: %w", what, err))
-		}
-	}
-	return sum, errors.Join(errs...)
+// expiring lists all rows that expire, except answers with tokens, which are pruned more often.
+func (a *App) expiring() []prune.Rule {
+	keep := a.cfg.KeepResponses
+	return slices.Concat(
+		idempotency.Expiring(),
+		webhook.Expiring(keep),
+		export.Expiring(),
+		bulk.Expiring(keep),
+		redelivery.Expiring(keep),
+		simulator.Expiring(keep),
+		mail.Expiring(),
+		account.Expiring(),
+		invitation.Expiring(),
+		partner.Expiring(),
+		oauth.Expiring(),
+		a.services.OAuth.Keys.Expiring(),
+		stats.Expiring(),
+		requestlog.Expiring(),
+		payment.Expiring(),
+		audit.Expiring(),
+	)
 }

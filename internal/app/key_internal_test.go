@@ -2,17 +2,12 @@ package app
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-
-	"claviger/internal/idempotency"
-	"claviger/internal/sqldb"
-	"claviger/internal/sqldb/sqldbtest"
 )
 
 func TestKeyFile(t *testing.T) {
@@ -118,24 +113,5 @@ func TestParseKey(t *testing.T) {
 				t.Errorf("got %x, error %v", got, err)
 			}
 		})
-	}
-}
-
-// TestHousekeepingRound stores two outcomes, one of them expired.
-func TestHousekeepingRound(t *testing.T) {
-	db := sqldbtest.Open(t)
-	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
-		return errors.Join(
-			idempotency.Store(tx, idempotency.Request{Scope: "token:1", Key: "old", Body: "x"}, 1, Now().AddDate(0, 0, -31)),
-			idempotency.Store(tx, idempotency.Request{Scope: "token:1", Key: "new", Body: "x"}, 1, Now()))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &Housekeeping{Prune: map[string]func(context.Context) (int64, error){"answers": (&idempotency.Pruner{DB: db, Now: Now}).Prune}}
-	for _, want := range []int64{1, 0} {
-		if n, err := h.once(t.Context()); err != nil || n != want {
-			t.Errorf("forgot %d, error %v; want %d", n, err, want)
-		}
 	}
 }

@@ -1,31 +1,18 @@
 package audit
 
 import (
-	"context"
-	"fmt"
 	"time"
 
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 )
 
 // ClientKept is how long the address of a person's client is stored.
 const ClientKept = 90 * 24 * time.Hour
 
-// Pruner removes expired data from entries.
-type Pruner struct {
-	DB  *sqldb.DB
-	Now func() time.Time
-}
-
-// Prune blanks the addresses of clients that are older than ClientKept, and returns their number.
-// The entries stay.
-func (p *Pruner) Prune(ctx context.Context) (int64, error) {
-	n, err := p.DB.DeleteInBatches(ctx, p.Now().Add(-ClientKept), `UPDATE audit_entries SET client = '' WHERE id IN (
-		SELECT id FROM audit_entries WHERE client <> '' AND at < $1 ORDER BY at LIMIT $2)`)
-	if err != nil {
-		return n, fmt.Errorf("blank the addresses of clients: %w", err)
-	}
-	return n, nil
+// Expiring lists the data that expires: the addresses of clients. Their entries stay.
+func Expiring() []prune.Rule {
+	return []prune.Rule{{Table: "audit_entries", At: "at", Keep: ClientKept, If: `client <> ''`, Clear: "client"}}
 }
 
 // EraseUser blanks the addresses of a user's clients, in the caller's transaction.

@@ -6,6 +6,7 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/paging"
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 )
 
@@ -26,15 +27,14 @@ func clients(t *testing.T, l *audit.Log) (list []string) {
 func TestPrune(t *testing.T) {
 	l := fill(t)
 	at := noon.Add(2 * time.Second).Add(audit.ClientKept)
-	p := &audit.Pruner{DB: l.DB, Now: func() time.Time { return at }}
-	if n, err := p.Prune(t.Context()); n != 0 || err != nil || clients(t, l)[0] != ann.Client {
+	if n, err := prune.Rows(t.Context(), l.DB, at, audit.Expiring()); n != 0 || err != nil || clients(t, l)[0] != ann.Client {
 		t.Errorf("pruned %d, %v; it has %v", n, err, clients(t, l))
 	}
 	at = at.Add(time.Microsecond)
-	if n, err := p.Prune(t.Context()); n != 1 || err != nil || clients(t, l)[0] != "" {
+	if n, err := prune.Rows(t.Context(), l.DB, at, audit.Expiring()); n != 1 || err != nil || clients(t, l)[0] != "" {
 		t.Errorf("pruned %d, %v; it has %v", n, err, clients(t, l))
 	}
-	if n, err := p.Prune(t.Context()); n != 0 || err != nil {
+	if n, err := prune.Rows(t.Context(), l.DB, at, audit.Expiring()); n != 0 || err != nil {
 		t.Errorf("pruned %d more, %v", n, err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
+	"claviger/internal/prune"
 	"claviger/internal/webhook/history"
 )
 
@@ -344,7 +345,7 @@ func TestSelection(t *testing.T) {
 		t.Errorf("%d jobs", n)
 	}
 	h.clock.Advance(48 * time.Hour)
-	if n, err := (&bulk.Pruner{DB: h.DB, Now: h.clock.Now, Keep: time.Hour}).Prune(t.Context()); n != 1 || err != nil || h.Count(`SELECT count(*) FROM bulk_rows`) != 0 {
+	if n, err := prune.Rows(t.Context(), h.DB, h.clock.Now(), bulk.Expiring(time.Hour)); n != 1 || err != nil || h.Count(`SELECT count(*) FROM bulk_rows`) != 0 {
 		t.Errorf("pruned %d, %v", n, err)
 	}
 }

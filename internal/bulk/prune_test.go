@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"claviger/internal/bulk"
+	"claviger/internal/prune"
 )
 
 // TestPruneFinishedAndPrepared: both kinds of old jobs are pruned, even with the same retention.
@@ -18,7 +19,7 @@ func TestPruneFinishedAndPrepared(t *testing.T) {
 	h.clock.Advance(24*time.Hour + time.Minute)
 	fresh := h.prepare(bulk.Reinstate, "")
 	h.clock.Advance(time.Hour)
-	n, err := (&bulk.Pruner{DB: h.DB, Now: h.clock.Now, Keep: 24 * time.Hour}).Prune(t.Context())
+	n, err := prune.Rows(t.Context(), h.DB, h.clock.Now(), bulk.Expiring(24*time.Hour))
 	if left := h.Count(`SELECT min(id) FROM bulk_jobs`); n != 2 || err != nil || left != fresh.ID || h.Count(`SELECT count(*) FROM bulk_rows`) != 2 {
 		t.Errorf("pruned %d, %v; job %d is left", n, err, left)
 	}

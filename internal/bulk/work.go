@@ -10,6 +10,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/batch"
 	"claviger/internal/fault"
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 )
 
@@ -168,29 +169,11 @@ func (s *Store) change(ctx context.Context, id int64, do func(*sqldb.Tx, *Job, t
 // preparedFor is how long a prepared job waits for confirmation.
 const preparedFor = 24 * time.Hour
 
-// Pruner deletes old finished jobs, and jobs that were not confirmed.
-type Pruner struct {
-	DB   *sqldb.DB
-	Now  func() time.Time
-	Keep time.Duration
-}
-
-// Prune deletes such jobs with their rows, and returns their number.
-func (p *Pruner) Prune(ctx context.Context) (int64, error) {
-	var sum int64
-	for _, old := range []struct {
-		before time.Time
-		are    string
-	}{
-		{p.Now().Add(-p.Keep), `finished_at <> 0 AND finished_at < $1`},
-		{p.Now().Add(-preparedFor), `started_at = 0 AND created_at < $1`},
-	} {
-		// A job has up to MaxRows rows, which are deleted with it.
-		n, err := p.DB.DeleteAged(ctx, old.before, sqldb.Aged{From: `FROM bulk_jobs`, Old: old.are, Batch: 10})
-		sum += n
-		if err != nil {
-			return sum, fmt.Errorf("prune bulk acts: %w", err)
-		}
+// Expiring lists the jobs that expire: finished ones, and those that were not confirmed. A job has up
+// to MaxRows rows, which are deleted with it.
+func Expiring(keep time.Duration) []prune.Rule {
+	return []prune.Rule{
+		{Table: "bulk_jobs", At: "finished_at", Keep: keep, If: `finished_at <> 0`, ByID: true, Batch: 10},
+		{Table: "bulk_jobs", At: "created_at", Keep: preparedFor, If: `started_at = 0`, ByID: true, Batch: 10},
 	}
-	return sum, nil
 }

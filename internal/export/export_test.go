@@ -15,6 +15,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/export"
 	"claviger/internal/fault"
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 )
@@ -158,7 +159,7 @@ func TestProgress(t *testing.T) {
 		}
 	}
 	now = now.Add(export.Kept + time.Hour)
-	if n, err := x.Prune(t.Context()); n != 1 || err != nil {
+	if n, err := prune.Rows(t.Context(), x.DB, x.Now(), export.Expiring()); n != 1 || err != nil {
 		t.Errorf("pruned %d, %v", n, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"claviger/internal/audit"
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 )
 
@@ -150,16 +151,7 @@ func (x *Exporter) Versions(ctx context.Context, users []int64) (map[int64]strin
 	return found, nil
 }
 
-// Prune deletes the progress of exports that started longer than Kept ago.
-func (x *Exporter) Prune(ctx context.Context) (int64, error) {
-	n, err := x.DB.DeleteInBatches(
-		ctx,
-		x.Now().Add(-Kept),
-		`DELETE FROM exports WHERE (actor_kind, actor_id, nonce) IN (
-		SELECT actor_kind, actor_id, nonce FROM exports WHERE started_at < $1 ORDER BY started_at LIMIT $2)`,
-	)
-	if err != nil {
-		return n, fmt.Errorf("prune exports: %w", err)
-	}
-	return n, nil
+// Expiring lists the rows that expire: the progress of exports.
+func Expiring() []prune.Rule {
+	return []prune.Rule{{Table: "exports", Key: "actor_kind, actor_id, nonce", At: "started_at", Keep: Kept}}
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"claviger/internal/fault"
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 )
 
@@ -236,19 +237,7 @@ func Delete(tx *sqldb.Tx, r Request) {
 	tx.Queue(`DELETE FROM idempotency_keys WHERE scope = $1 AND key = $2`, r.Scope, r.Key)
 }
 
-// Pruner removes expired outcomes.
-type Pruner struct {
-	DB  *sqldb.DB
-	Now func() time.Time
-}
-
-// Prune removes the expired outcomes and returns their number.
-func (p *Pruner) Prune(ctx context.Context) (int64, error) {
-	n, err := p.DB.DeleteInBatches(ctx, p.Now(), `DELETE FROM idempotency_keys WHERE (scope, key) IN (
-		SELECT scope, key FROM idempotency_keys WHERE expires_at <> 0 AND expires_at < $1 ORDER BY expires_at
-		LIMIT $2)`)
-	if err != nil {
-		return n, fmt.Errorf("prune stored outcomes: %w", err)
-	}
-	return n, nil
+// Expiring lists the rows that expire: outcomes.
+func Expiring() []prune.Rule {
+	return []prune.Rule{{Table: "idempotency_keys", Key: "scope, key", At: "expires_at", If: `expires_at <> 0`}}
 }

@@ -13,6 +13,7 @@ import (
 
 	"claviger/internal/fault"
 	"claviger/internal/idempotency"
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 )
@@ -187,10 +188,9 @@ func TestPrune(t *testing.T) {
 		t.Fatal(err)
 	}
 	now := noon.Add(idempotency.Lifetime)
-	p := idempotency.Pruner{DB: db, Now: func() time.Time { return now }}
 	// The outcome of noon has exactly the maximum age.
 	for _, want := range []int64{old - 1, 0} {
-		if n, err := p.Prune(t.Context()); n != want || err != nil {
+		if n, err := prune.Rows(t.Context(), db, now, idempotency.Expiring()); n != want || err != nil {
 			t.Errorf("Prune = %d, %v; want %d", n, err, want)
 		}
 	}

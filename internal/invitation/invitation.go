@@ -15,6 +15,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/mail"
+	"claviger/internal/prune"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 	"claviger/internal/validate"
@@ -256,14 +257,9 @@ func Erase(tx *sqldb.Tx, email string) {
 	}
 }
 
-// Prune removes invitations that expired some time ago, and returns their number.
-func (b *Store) Prune(ctx context.Context) (int64, error) {
-	n, err := b.DB.DeleteInBatches(ctx, b.Now().Add(-kept), `DELETE FROM invitations WHERE id IN (
-		SELECT id FROM invitations WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`)
-	if err != nil {
-		return n, fmt.Errorf("prune invitations: %w", err)
-	}
-	return n, nil
+// Expiring lists the rows that expire: invitations.
+func Expiring() []prune.Rule {
+	return []prune.Rule{{Table: "invitations", At: "expires_at", Keep: kept}}
 }
 
 // facts has no address: audit entries are never deleted, and the person can demand to be erased.

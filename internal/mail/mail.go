@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"claviger/internal/cluster"
+	"claviger/internal/prune"
 	"claviger/internal/sealing"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
@@ -224,21 +225,9 @@ func (o *Outbox) Recent(ctx context.Context, r sqldb.Reader, n int) ([]Record, e
 // again.
 const Kept = 90 * 24 * time.Hour
 
-// Pruner deletes old emails, because they name people.
-type Pruner struct {
-	DB  *sqldb.DB
-	Now func() time.Time
-}
-
-// Prune deletes emails that were sent or given up longer than Kept ago, and returns their number.
-func (k *Pruner) Prune(ctx context.Context) (int64, error) {
-	n, err := k.DB.DeleteAged(
-		ctx,
-		k.Now().Add(-Kept),
-		sqldb.Aged{From: `FROM mails`, Old: `state <> ` + sqldb.Literal(Waiting) + ` AND created_at < $1`},
-	)
-	if err != nil {
-		return n, fmt.Errorf("prune mails: %w", err)
+// Expiring lists the emails that expire, because they name people: those that were sent or given up.
+func Expiring() []prune.Rule {
+	return []prune.Rule{
+		{Table: "mails", At: "created_at", Keep: Kept, If: `state <> ` + sqldb.Literal(Waiting), ByID: true},
 	}
-	return n, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"claviger/internal/mail"
+	"claviger/internal/prune"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
@@ -164,13 +165,12 @@ func TestForget(t *testing.T) {
 	c.now = noon.Add(mail.Kept)
 	put(t, db, c.now, message(4))
 	once(t, &mail.Sender{DB: db, Sealer: box, Now: c.Now, Transport: mail.Nowhere{}, Log: quiet, Batch: 1}, 1)
-	k := &mail.Pruner{DB: db, Now: c.Now}
-	if n, err := k.Prune(t.Context()); n != 0 || err != nil {
+	if n, err := prune.Rows(t.Context(), db, c.Now(), mail.Expiring()); n != 0 || err != nil {
 		t.Fatalf("forgot %d, %v; none is old enough", n, err)
 	}
 	c.now = c.now.Add(time.Second)
 	put(t, db, noon, message(5)) // old, and still waiting
-	if n, err := k.Prune(t.Context()); n != 3 || err != nil {
+	if n, err := prune.Rows(t.Context(), db, c.Now(), mail.Expiring()); n != 3 || err != nil {
 		t.Fatalf("forgot %d, %v; want the three that were sent or given up", n, err)
 	}
 	var left []string

@@ -16,6 +16,7 @@ import (
 
 	"claviger/internal/audit"
 	"claviger/internal/fault"
+	"claviger/internal/prune"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 )
@@ -336,16 +337,20 @@ func add(ctx context.Context, tx *sqldb.Tx, by audit.Actor, made row) error {
 	return nil
 }
 
-// Prune deletes keys that are no longer published.
-func (k *Keys) Prune(ctx context.Context) (int64, error) {
+// Expiring lists the rows that expire: keys that are no longer published.
+func (k *Keys) Expiring() []prune.Rule {
+	return []prune.Rule{{Table: "oauth_keys", Do: k.prune}}
+}
+
+// prune deletes keys that are no longer published.
+func (k *Keys) prune(ctx context.Context, db *sqldb.DB, now time.Time) (int64, error) {
 	var removed int64
-	err := k.DB.Write(ctx, func(tx *sqldb.Tx) error {
+	err := db.Write(ctx, func(tx *sqldb.Tx) error {
 		removed = 0
 		rows, err := stored(ctx, tx)
 		if err != nil {
 			return err
 		}
-		now := k.Now()
 		for i, r := range rows {
 			state, until := k.state(rows, i, now)
 			if state != Previous || now.Before(until) {
@@ -362,10 +367,7 @@ func (k *Keys) Prune(ctx context.Context) (int64, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return 0, fmt.Errorf("prune signing keys: %w", err)
-	}
-	return removed, nil
+	return removed, err
 }
 
 func subjectOf(kid string) string { return "key:" + kid }

@@ -19,6 +19,7 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/oauth"
 	"claviger/internal/paging"
+	"claviger/internal/prune"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
@@ -118,11 +119,11 @@ func TestRotationOverTime(t *testing.T) {
 	expect(24*time.Hour-1, a, a, b, c)
 	expect(24*time.Hour, b, b, a, c)
 	expect(26*time.Hour, b, b, a, c)
-	if n, err := k.Prune(t.Context()); n != 0 || err != nil {
+	if n, err := prune.Rows(t.Context(), k.DB, k.Now(), k.Expiring()); n != 0 || err != nil {
 		t.Errorf("Forget of a key that is served: %d, %v", n, err)
 	}
 	expect(26*time.Hour+5*time.Minute, b, b, c)
-	if n, err := k.Prune(t.Context()); n != 1 || err != nil {
+	if n, err := prune.Rows(t.Context(), k.DB, k.Now(), k.Expiring()); n != 1 || err != nil {
 		t.Errorf("Forget of a key that is no longer served: %d, %v", n, err)
 	}
 	expect(27*time.Hour, b, b, c)

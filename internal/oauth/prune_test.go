@@ -3,6 +3,9 @@ package oauth_test
 import (
 	"testing"
 	"time"
+
+	"claviger/internal/oauth"
+	"claviger/internal/prune"
 )
 
 // TestForget: expired rows are deleted, and errors for late uses still name the cause.
@@ -10,9 +13,9 @@ func TestForget(t *testing.T) {
 	h := newEndpoints(t)
 	forget := func(want int64) {
 		t.Helper()
-		answers, err := h.PruneAnswers(t.Context())
+		answers, err := prune.Rows(t.Context(), h.DB, h.clock.Now(), oauth.ExpiringAnswers())
 		h.Must(err)
-		n, err := h.Prune(t.Context())
+		n, err := prune.Rows(t.Context(), h.DB, h.clock.Now(), oauth.Expiring())
 		h.Must(err)
 		if n += answers; n != want {
 			t.Errorf("forgot %d rows, want %d", n, want)
@@ -58,7 +61,7 @@ func TestForgetManyGrants(t *testing.T) {
 			challenge, nonce, scope, auth_time, created_at, expires_at, used_at, burned, revoked_at)
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2500)
 		SELECT 'c' || i, 1, 1, 1, 0, '', 0, '', '', '', 0, $1, 0, 0, '', 0 FROM n`, noon.Add(-32*24*time.Hour))
-	n, err := h.Prune(t.Context())
+	n, err := prune.Rows(t.Context(), h.DB, h.clock.Now(), oauth.Expiring())
 	h.Must(err)
 	if n != 2500 || h.Count(`SELECT count(*) FROM oauth_grants`) != 1 {
 		t.Errorf("forgot %d grants, want all but the live one", n)

@@ -164,6 +164,3 @@ func (v *Inviter) Withdraw(ctx context.Context, by audit.Actor, partnerID, id in
 
 // EraseInvitations removes the invitations of an address, in the caller's transaction.
 func EraseInvitations(tx *sqldb.Tx, email string) { invitation.Erase(tx, email) }
-
-// Prune removes invitations that expired some time ago, and returns their number.
-func (v *Inviter) Prune(ctx context.Context) (int64, error) { return v.book().Prune(ctx) }

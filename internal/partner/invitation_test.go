@@ -14,6 +14,7 @@ import (
 	"claviger/internal/invitation"
 	"claviger/internal/mail"
 	"claviger/internal/partner"
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 )
@@ -215,11 +216,11 @@ func TestInvitationAtRest(t *testing.T) {
 		}
 	}
 	d.now = noon.Add(partner.InvitationLife + 30*24*time.Hour)
-	if n, err := d.Prune(t.Context()); n != 0 || err != nil {
+	if n, err := prune.Rows(t.Context(), d.DB, d.now, invitation.Expiring()); n != 0 || err != nil {
 		t.Errorf("pruned %d, %v", n, err)
 	}
 	d.now = d.now.Add(time.Microsecond)
-	if n, err := d.Prune(t.Context()); n != 1 || err != nil {
+	if n, err := prune.Rows(t.Context(), d.DB, d.now, invitation.Expiring()); n != 1 || err != nil {
 		t.Errorf("pruned %d, %v", n, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/mail"
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 	"claviger/internal/validate"
 )
@@ -335,12 +336,7 @@ func (s *Support) change(ctx context.Context, by audit.Actor, partnerID int64, a
 	return nil
 }
 
-// PruneVisits removes support visits that expired some time ago, and returns their number.
-func (r *Store) PruneVisits(ctx context.Context) (int64, error) {
-	n, err := r.DB.DeleteInBatches(ctx, r.Now().Add(-visitKept), `DELETE FROM support_visits WHERE id IN (
-		SELECT id FROM support_visits WHERE expires_at < $1 ORDER BY expires_at LIMIT $2)`)
-	if err != nil {
-		return n, fmt.Errorf("prune visits as support: %w", err)
-	}
-	return n, nil
+// Expiring lists the rows that expire: support visits.
+func Expiring() []prune.Rule {
+	return []prune.Rule{{Table: "support_visits", At: "expires_at", Keep: visitKept}}
 }

@@ -9,6 +9,7 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/partner"
 	"claviger/internal/payment"
+	"claviger/internal/prune"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
@@ -153,7 +154,10 @@ func TestCutOff(t *testing.T) {
 		},
 		"prune": func(h *harness, _ payment.Order) act {
 			h.exec(`INSERT INTO payment_events (provider_id, created_at) VALUES ('old', 1) ON CONFLICT DO NOTHING`)
-			return func(b *payment.Store) error { _, err := b.Prune(t.Context()); return err }
+			return func(b *payment.Store) error {
+				_, err := prune.Rows(t.Context(), b.DB, b.Now(), payment.Expiring())
+				return err
+			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

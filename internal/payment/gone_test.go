@@ -8,6 +8,7 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/partner"
 	"claviger/internal/payment"
+	"claviger/internal/prune"
 )
 
 // TestNoTable: an answer that needs a table is an error while the table cannot be read, and
@@ -61,7 +62,7 @@ func TestNoTable(t *testing.T) {
 		},
 		"payment_listing": {"job": job},
 		"payment_lookups": {"job": job},
-		"payment_events":  {"prune": func() error { _, err := h.book.Prune(ctx); return err }},
+		"payment_events":  {"prune": func() error { _, err := prune.Rows(ctx, h.book.DB, h.book.Now(), payment.Expiring()); return err }},
 	} {
 		h.exec(`ALTER TABLE ` + table + ` RENAME TO kept`)
 		for name, answer := range answers {

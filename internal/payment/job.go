@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"claviger/internal/job"
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 )
 
@@ -267,12 +268,7 @@ func (b *Store) takeDispute(ctx context.Context, f disputeFact) error {
 	return b.change(ctx, c, func(w *work) error { w.mergeDispute(f); return nil })
 }
 
-// Prune deletes events that the provider no longer lists.
-func (b *Store) Prune(ctx context.Context) (int64, error) {
-	n, err := b.DB.DeleteInBatches(ctx, b.Now().Add(-keepEvents), `DELETE FROM payment_events WHERE provider_id IN (
-		SELECT provider_id FROM payment_events WHERE created_at < $1 ORDER BY created_at LIMIT $2)`)
-	if err != nil {
-		return n, fmt.Errorf("prune payment events: %w", err)
-	}
-	return n, nil
+// Expiring lists the rows that expire: events that the provider no longer lists.
+func Expiring() []prune.Rule {
+	return []prune.Rule{{Table: "payment_events", Key: "provider_id", At: "created_at", Keep: keepEvents}}
 }

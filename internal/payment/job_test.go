@@ -10,6 +10,7 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/license"
 	"claviger/internal/payment"
+	"claviger/internal/prune"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 )
@@ -266,7 +267,7 @@ func TestPrune(t *testing.T) {
 	for id, age := range map[string]time.Duration{"old": 31*24*time.Hour + time.Second, "kept": 31 * 24 * time.Hour} {
 		h.exec(`INSERT INTO payment_events (provider_id, created_at) VALUES ($1, $2)`, id, h.now().Add(-age))
 	}
-	if n, err := h.book.Prune(t.Context()); err != nil || n != 1 || h.count(`SELECT count(*) FROM payment_events WHERE provider_id = 'kept'`) != 1 {
+	if n, err := prune.Rows(t.Context(), h.book.DB, h.book.Now(), payment.Expiring()); err != nil || n != 1 || h.count(`SELECT count(*) FROM payment_events WHERE provider_id = 'kept'`) != 1 {
 		t.Errorf("%d were forgotten, %v", n, err)
 	}
 }
@@ -354,7 +355,7 @@ func TestNoDatabase(t *testing.T) {
 		"depth":        func() error { _, err := payment.ReadDepth(ctx, db); return err },
 		"rule":         func() error { _, err := b.PlanRuleOf(ctx, 1); return err },
 		"set rule":     func() error { return b.SetPlanRule(ctx, tester, 1, payment.FullPrice) },
-		"prune":        func() error { _, err := b.Prune(ctx); return err },
+		"prune":        func() error { _, err := prune.Rows(ctx, b.DB, b.Now(), payment.Expiring()); return err },
 	} {
 		if err := do(); err == nil || len(code(err)) < 20 { // a fault would have a short code
 			t.Errorf("%s: %v", name, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"claviger/internal/account"
+	"claviger/internal/prune"
 	"claviger/internal/redelivery"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook/history"
@@ -93,7 +94,7 @@ func TestPruned(t *testing.T) {
 	h.begin(tester, 1, history.Filter{}, 0)
 	h.now = h.now.Add(48 * time.Hour)
 	h.begin(tester, 1, history.Filter{}, 0)
-	n, err := (&redelivery.Pruner{DB: h.db, Now: h.jobs.Now, Keep: 24 * time.Hour}).Prune(t.Context())
+	n, err := prune.Rows(t.Context(), h.db, h.jobs.Now(), redelivery.Expiring(24*time.Hour))
 	if n != 1 || err != nil {
 		t.Errorf("pruned %d, %v", n, err)
 	}
@@ -112,7 +113,7 @@ func TestOddJobDoesNotEndPruning(t *testing.T) {
 		tx.Queue(`UPDATE redelivery_jobs SET finished_at = $1 WHERE id = (SELECT min(id) FROM redelivery_jobs)`, h.now.Add(1000*time.Hour))
 	})
 	h.now = h.now.Add(48 * time.Hour)
-	n, err := (&redelivery.Pruner{DB: h.db, Now: h.jobs.Now, Keep: 24 * time.Hour}).Prune(t.Context())
+	n, err := prune.Rows(t.Context(), h.db, h.jobs.Now(), redelivery.Expiring(24*time.Hour))
 	if n != jobs-1 || err != nil {
 		t.Errorf("pruned %d, %v; want %d", n, err, jobs-1)
 	}

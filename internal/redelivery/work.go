@@ -14,6 +14,7 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/job"
 	"claviger/internal/partner"
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 	"claviger/internal/webhook/history"
@@ -155,23 +156,9 @@ func (s *Store) act(
 	return j, err
 }
 
-// Pruner deletes old finished jobs.
-type Pruner struct {
-	DB   *sqldb.DB
-	Now  func() time.Time
-	Keep time.Duration
-}
-
-// Prune deletes jobs that finished longer than Keep ago, and returns their number.
-func (k *Pruner) Prune(ctx context.Context) (int64, error) {
-	n, err := k.DB.DeleteAged(
-		ctx, k.Now().Add(-k.Keep),
-		sqldb.Aged{From: `FROM redelivery_jobs`, Old: `finished_at <> 0 AND finished_at < $1`},
-	)
-	if err != nil {
-		return n, fmt.Errorf("prune redeliveries: %w", err)
-	}
-	return n, nil
+// Expiring lists the jobs that expire: those that finished longer than keep ago.
+func Expiring(keep time.Duration) []prune.Rule {
+	return []prune.Rule{{Table: "redelivery_jobs", At: "finished_at", Keep: keep, If: `finished_at <> 0`, ByID: true}}
 }
 
 // Worker runs jobs. It runs on every node; only one node at a time works on a job.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 )
 
@@ -186,27 +187,11 @@ func (l *Log) Sum(ctx context.Context, partnerID int64, from time.Time) (Hour, e
 	return sum, nil
 }
 
-// Prune deletes expired rows, and returns their number.
-func (l *Log) Prune(ctx context.Context) (int64, error) {
-	var sum int64
-	old := l.Now().Add(-Kept)
-	for _, p := range []struct {
-		before time.Time
-		sql    string
-	}{
-		{old, `DELETE FROM refused_calls WHERE (partner_id, slot) IN (SELECT partner_id, slot FROM refused_calls
-			WHERE at < $1 ORDER BY at LIMIT $2)`},
-		{old, `DELETE FROM refused_groups WHERE (partner_id, seq) IN (SELECT partner_id, seq FROM refused_groups
-			WHERE at < $1 ORDER BY at LIMIT $2)`},
-		// Hours are numbers, so this limit is one, too.
-		{time.Unix(0, hourOf(l.Now().Add(-countsKept))), `DELETE FROM request_counts WHERE (partner_id, hour) IN (
-			SELECT partner_id, hour FROM request_counts WHERE hour < $1 ORDER BY hour LIMIT $2)`},
-	} {
-		n, err := l.DB.DeleteInBatches(ctx, p.before, p.sql)
-		sum += n
-		if err != nil {
-			return sum, fmt.Errorf("prune the log of refused requests: %w", err)
-		}
+// Expiring lists the rows that expire: refused calls and counts.
+func Expiring() []prune.Rule {
+	return []prune.Rule{
+		{Table: "refused_calls", Key: "partner_id, slot", At: "at", Keep: Kept},
+		{Table: "refused_groups", Key: "partner_id, seq", At: "at", Keep: Kept},
+		{Table: "request_counts", Key: "partner_id, hour", At: "hour", Keep: countsKept, Hours: true},
 	}
-	return sum, nil
 }

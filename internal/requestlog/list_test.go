@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"claviger/internal/prune"
 	"claviger/internal/requestlog"
 )
 
@@ -96,14 +97,14 @@ func TestExpiry(t *testing.T) {
 	if n := len(h.list(requestlog.Filter{})); n != 29 {
 		t.Errorf("%d entries of the last seven days, want 29", n)
 	}
-	if n, err := h.Prune(t.Context()); n != 31 || err != nil {
+	if n, err := prune.Rows(t.Context(), h.DB, h.Now(), requestlog.Expiring()); n != 31 || err != nil {
 		t.Errorf("pruned %d rows, want 31: %v", n, err)
 	}
 	if n := h.count("refused_calls") + h.count("refused_groups"); n != 29 {
 		t.Errorf("%d rows left, want 29", n)
 	}
 	h.now = start.Add(91 * 24 * time.Hour)
-	if _, err := h.Prune(t.Context()); err != nil || h.count("request_counts") != 0 {
+	if _, err := prune.Rows(t.Context(), h.DB, h.Now(), requestlog.Expiring()); err != nil || h.count("request_counts") != 0 {
 		t.Errorf("%d hours left: %v", h.count("request_counts"), err)
 	}
 }

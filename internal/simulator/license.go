@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"claviger/internal/fault"
+	"claviger/internal/prune"
 	"claviger/internal/scenario"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
@@ -68,26 +69,12 @@ func (s *Simulator) License(ctx context.Context, partnerID int64, key string) (T
 	return l, nil
 }
 
-// Pruner deletes expired rows.
-type Pruner struct {
-	DB   *sqldb.DB
-	Now  func() time.Time
-	Keep time.Duration // retention of runs
-}
-
-// Prune deletes expired test licenses and old runs, and returns their number.
-func (p *Pruner) Prune(ctx context.Context) (int64, error) {
-	licenses, err := p.DB.DeleteInBatches(ctx, p.Now(), `DELETE FROM test_licenses WHERE (partner_id, license_key) IN (
-		SELECT partner_id, license_key FROM test_licenses WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)`)
-	if err != nil {
-		return licenses, fmt.Errorf("prune test licenses: %w", err)
+// Expiring lists the rows that expire: test licenses, and runs that began longer than keep ago.
+func Expiring(keep time.Duration) []prune.Rule {
+	return []prune.Rule{
+		{Table: "test_licenses", Key: "partner_id, license_key", At: "expires_at"},
+		{Table: "scenario_runs", At: "started_at", Keep: keep},
 	}
-	runs, err := p.DB.DeleteInBatches(ctx, p.Now().Add(-p.Keep), `DELETE FROM scenario_runs WHERE id IN (
-		SELECT id FROM scenario_runs WHERE started_at < $1 ORDER BY started_at LIMIT $2)`)
-	if err != nil {
-		return licenses + runs, fmt.Errorf("prune runs: %w", err)
-	}
-	return licenses + runs, nil
 }
 
 func errUnknownLicense() error {

@@ -16,6 +16,7 @@ import (
 	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
+	"claviger/internal/prune"
 	"claviger/internal/scenario"
 	"claviger/internal/simulator"
 )
@@ -335,12 +336,11 @@ func TestTestLicenses(t *testing.T) {
 	if _, err := h.node.License(t.Context(), h.partner.ID, key); !fault.Is(err, simulator.CodeUnknownTestLicense) {
 		t.Errorf("after an hour: %v", err)
 	}
-	pruner := &simulator.Pruner{DB: h.DB, Now: h.clock, Keep: 24 * time.Hour}
-	if n, err := pruner.Prune(t.Context()); err != nil || n != 1 || h.rows("test_licenses") != 0 || h.rows("scenario_runs") != 1 {
+	if n, err := prune.Rows(t.Context(), h.DB, h.clock(), simulator.Expiring(24*time.Hour)); err != nil || n != 1 || h.rows("test_licenses") != 0 || h.rows("scenario_runs") != 1 {
 		t.Errorf("pruned %d, %v", n, err)
 	}
 	h.pass(24 * time.Hour)
-	if n, err := pruner.Prune(t.Context()); err != nil || n != 1 || h.rows("scenario_runs") != 0 || h.rows("scenario_steps") != 0 {
+	if n, err := prune.Rows(t.Context(), h.DB, h.clock(), simulator.Expiring(24*time.Hour)); err != nil || n != 1 || h.rows("scenario_runs") != 0 || h.rows("scenario_steps") != 0 {
 		t.Errorf("pruned %d, %v", n, err)
 	}
 }

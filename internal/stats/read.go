@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"claviger/internal/event"
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook/history"
 )
@@ -173,21 +174,10 @@ func (t *tally) addUncounted(
 	return countedTo, err
 }
 
-// Prune deletes the numbers of hours older than HoursKept.
-func (b *Store) Prune(ctx context.Context) (int64, error) {
-	before := time.Unix(0, hourOf(b.Now().Add(-HoursKept))) // hours are numbers, so the limit is one, too
-	var sum int64
-	for _, sql := range []string{
-		`DELETE FROM stats_hours WHERE (partner_id, hour) IN (SELECT partner_id, hour FROM stats_hours WHERE hour < $1
-			ORDER BY hour LIMIT $2)`,
-		`DELETE FROM stats_failures WHERE (partner_id, hour, status) IN (
-			SELECT partner_id, hour, status FROM stats_failures WHERE hour < $1 ORDER BY hour LIMIT $2)`,
-	} {
-		n, err := b.DB.DeleteInBatches(ctx, before, sql)
-		sum += n
-		if err != nil {
-			return sum, fmt.Errorf("prune the numbers of hours: %w", err)
-		}
+// Expiring lists the rows that expire: the numbers of hours.
+func Expiring() []prune.Rule {
+	return []prune.Rule{
+		{Table: "stats_hours", Key: "partner_id, hour", At: "hour", Keep: HoursKept, Hours: true},
+		{Table: "stats_failures", Key: "partner_id, hour, status", At: "hour", Keep: HoursKept, Hours: true},
 	}
-	return sum, nil
 }

@@ -13,6 +13,7 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 	"claviger/internal/stats"
 )
@@ -226,7 +227,7 @@ func TestOldHours(t *testing.T) {
 		t.Errorf("%d hours, want the present one", n)
 	}
 	h.clock.Advance(stats.HoursKept + 2*time.Hour)
-	if n, err := h.Stats.Prune(t.Context()); n != 1 || err != nil {
+	if n, err := prune.Rows(t.Context(), h.DB, h.Stats.Now(), stats.Expiring()); n != 1 || err != nil {
 		t.Errorf("pruned %d, %v", n, err)
 	}
 	if n := h.Count(`SELECT count(*) FROM stats_days`); n != 1 {

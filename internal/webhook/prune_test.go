@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"claviger/internal/paging"
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook"
 	"claviger/internal/webhook/history"
@@ -22,9 +23,8 @@ func TestKeeperForgetsOldResponses(t *testing.T) {
 		tx.Queue(`UPDATE webhook_responses SET created_at = $1 WHERE response_status >= $2`, start, old)
 		tx.Queue(`UPDATE webhook_responses SET created_at = $1 WHERE response_status > $2`, start.Add(time.Hour), old)
 	})
-	k := &webhook.Pruner{DB: o.DB, Keep: keep, Now: func() time.Time { return start.Add(keep) }}
 	for _, want := range []int64{old, 0} {
-		if n, err := k.Prune(t.Context()); n != want || err != nil {
+		if n, err := prune.Rows(t.Context(), o.DB, start.Add(keep), webhook.Expiring(keep)); n != want || err != nil {
 			t.Errorf("Prune = %d, %v; want %d", n, err, want)
 		}
 	}
@@ -47,8 +47,7 @@ func TestOddAttemptsDoNotEndPruning(t *testing.T) {
 				tx.Queue(`UPDATE webhook_responses SET created_at = $1`, start.Add(-time.Hour))
 				tx.Queue(`UPDATE webhook_responses SET created_at = $1 WHERE id IN (SELECT id FROM webhook_responses ORDER BY id LIMIT $2)`, start.Add(400*24*time.Hour), odd)
 			})
-			k := &webhook.Pruner{DB: o.DB, Keep: keep, Now: func() time.Time { return start.Add(keep) }}
-			if n, err := k.Prune(t.Context()); n != 5000-odd || err != nil {
+			if n, err := prune.Rows(t.Context(), o.DB, start.Add(keep), webhook.Expiring(keep)); n != 5000-odd || err != nil {
 				t.Errorf("pruned %d, %v; want %d", n, err, 5000-odd)
 			}
 		})
@@ -64,30 +63,29 @@ func TestSurplusAttemptsArePruned(t *testing.T) {
 	respond(t, o, 2, webhook.MaxAttempts)
 	respond(t, o, 3, webhook.MaxAttempts+1)
 	respond(t, o, 4, webhook.MaxAttempts+1) // never redelivered, so not examined
-	k := &webhook.Pruner{DB: o.DB, Now: o.Now, Keep: 100 * 365 * 24 * time.Hour}
-	prune := func(want int64) {
+	pruned := func(want int64) {
 		t.Helper()
-		if n, err := k.Prune(t.Context()); n != want || err != nil {
+		if n, err := prune.Rows(t.Context(), o.DB, o.Now(), webhook.Expiring(100*365*24*time.Hour)); n != want || err != nil {
 			t.Errorf("pruned %d, %v; want %d", n, err, want)
 		}
 	}
-	prune(0)
+	pruned(0)
 	for _, id := range []int64{1, 2} { // 3 is the newest after 1
 		if err := o.Redeliver(t.Context(), tester, 1, id); err != nil {
 			t.Fatal(err)
 		}
 	}
-	prune(2345 - webhook.MaxAttempts + 1)
+	pruned(2345 - webhook.MaxAttempts + 1)
 	list, err := history.Reader{DB: o.DB}.Responses(t.Context(), 1, nil, paging.Page{Number: 1, Limit: 1, Order: paging.OldestFirst})
 	if err != nil || fmt.Sprint(list.Total, list.Responses[0].ResponseStatus) != fmt.Sprint(3*webhook.MaxAttempts, 2345-webhook.MaxAttempts) {
 		t.Errorf("%d are left, the oldest %+v, %v", list.Total, list.Responses, err)
 	}
 	// Attempts after the pruning are pruned too, without another redelivery.
 	respond(t, o, 1, 5)
-	prune(5)
+	pruned(5)
 	settle(t, o, 2, 2, 2, 2)
 	respond(t, o, 1, 5)
-	prune(5)
+	pruned(5)
 	left, err := sqldb.One(t.Context(), o.DB, sqldb.Value[int64], `SELECT count(*) FROM redelivered`)
 	if err != nil || left != 0 {
 		t.Errorf("%d events are still to be looked at, %v", left, err)

@@ -1,15 +1,16 @@
-package sqldb_test
+package prune_test
 
 import (
 	"testing"
 	"time"
 
+	"claviger/internal/prune"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 )
 
 // agedRows writes rows with ids from 1 into its own table; old decides which are old.
-func agedRows(t *testing.T, db *sqldb.DB, rows int, old func(id int) bool) (a sqldb.Aged, before time.Time) {
+func agedRows(t *testing.T, db *sqldb.DB, rows int, old func(id int) bool) (rules []prune.Rule, before time.Time) {
 	t.Helper()
 	before = time.Unix(1_700_000_000, 0)
 	list := make([][]any, rows)
@@ -30,7 +31,7 @@ func agedRows(t *testing.T, db *sqldb.DB, rows int, old func(id int) bool) (a sq
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sqldb.Aged{From: `FROM aged`, Old: `at < $1`, Batch: 10}, before
+	return []prune.Rule{{Table: "aged", At: "at", ByID: true, Batch: 10}}, before
 }
 
 func wantAged(t *testing.T, db *sqldb.DB, old, young int64) {
@@ -42,8 +43,8 @@ func wantAged(t *testing.T, db *sqldb.DB, old, young int64) {
 	}
 }
 
-// TestDeleteAged: in any order of rows, a run deletes exactly the old ones.
-func TestDeleteAged(t *testing.T) {
+// TestByID: in any order of rows, a run deletes exactly the old ones.
+func TestByID(t *testing.T) {
 	for name, c := range map[string]struct {
 		rows int
 		old  func(id int) bool
@@ -64,9 +65,9 @@ func TestDeleteAged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			db := sqldbtest.Open(t)
-			a, before := agedRows(t, db, c.rows, c.old)
+			rules, before := agedRows(t, db, c.rows, c.old)
 			for _, want := range []int64{c.want, 0} {
-				if n, err := db.DeleteAged(t.Context(), before, a); n != want || err != nil {
+				if n, err := prune.Rows(t.Context(), db, before, rules); n != want || err != nil {
 					t.Errorf("deleted %d, %v; want %d", n, err, want)
 				}
 			}
@@ -75,14 +76,14 @@ func TestDeleteAged(t *testing.T) {
 	}
 }
 
-// TestDeleteAgedReadsLittle: a run does not search the whole table, and uses the writer only to
+// TestByIDReadsLittle: a run does not search the whole table, and uses the writer only to
 // delete. The places it looks at differ between runs, so it finds every row eventually.
-func TestDeleteAgedReadsLittle(t *testing.T) {
+func TestByIDReadsLittle(t *testing.T) {
 	db := sqldbtest.Open(t)
 	const rows, odd = 32_000, 20_950 // 1,000 ids between two places
-	a, before := agedRows(t, db, rows, func(id int) bool { return id == odd })
+	rules, before := agedRows(t, db, rows, func(id int) bool { return id == odd })
 	was, _ := db.Counts()
-	n, err := db.DeleteAged(t.Context(), before, a)
+	n, err := prune.Rows(t.Context(), db, before, rules)
 	if is, _ := db.Counts(); n != 0 || err != nil || is != was {
 		t.Fatalf("the first run deleted %d in %d transactions, %v; it searched more than its places", n, is-was, err)
 	}
@@ -90,7 +91,7 @@ func TestDeleteAgedReadsLittle(t *testing.T) {
 		if run > 1000 {
 			t.Fatal("the old row is never found")
 		}
-		if n, err = db.DeleteAged(t.Context(), before.Add(time.Duration(run)), a); err != nil {
+		if n, err = prune.Rows(t.Context(), db, before.Add(time.Duration(run)), rules); err != nil {
 			t.Fatal(err)
 		}
 	}
