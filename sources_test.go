@@ -113,10 +113,18 @@ var (
 	tableUse  = regexp.MustCompile(`\b(?:FROM|JOIN|INTO|UPDATE|TABLE|USING|REFERENCES)\s+([a-z_]+)\b|\b([a-z_]+)\.[a-z_]+\b`)
 )
 
-// tablesIn lists possible table names in the string literals of a file that look like SQL.
+// tablesIn lists possible table names in the string literals of a file that look like SQL, and those
+// of rules for a pruner.
 func tablesIn(file *ast.File) []string {
 	var names []string
 	ast.Inspect(file, func(n ast.Node) bool {
+		if pair, ok := n.(*ast.KeyValueExpr); ok {
+			key, isName := pair.Key.(*ast.Ident)
+			lit, isText := pair.Value.(*ast.BasicLit)
+			if isName && isText && key.Name == "Table" {
+				names = append(names, strings.Trim(lit.Value, "\""))
+			}
+		}
 		lit, ok := n.(*ast.BasicLit)
 		if !ok || lit.Kind != token.STRING {
 			return true

@@ -117,7 +117,8 @@ func hangUp(chains []*chain) {
 // sample sends a request to the service like any client, and returns the whole answer.
 func (t *tokens) sample(ctx context.Context, request []byte) (yard.Answer, error) {
 	_, body, _ := strings.Cut(string(request), "\r\n\r\n")
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+t.service.Addr+tokenPath, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+t.service.Addr+tokenPath,
+		strings.NewReader(body))
 	if err != nil {
 		return yard.Answer{}, err
 	}
@@ -146,10 +147,17 @@ func (t *tokens) losses(ctx context.Context) error {
 		return err
 	}
 	for _, r := range []figure.Row{
-		{Case: "OAuth: chains of refresh tokens that were lost", Value: float64(lost), Shown: fmt.Sprintf("**%d of %d**", lost, all)},
-		{Case: fmt.Sprintf("OAuth: codes that served twice, %d connections at once", inFlight), Value: float64(twice), Shown: fmt.Sprintf("**%d of %d**", twice, raced)},
+		{
+			Case: "OAuth: chains of refresh tokens that were lost", Value: float64(lost),
+			Shown: fmt.Sprintf("**%d of %d**", lost, all),
+		},
+		{
+			Case:  fmt.Sprintf("OAuth: codes that served twice, %d connections at once", inFlight),
+			Value: float64(twice), Shown: fmt.Sprintf("**%d of %d**", twice, raced),
+		},
 	} {
-		r.Database, r.Ours, r.Yardstick, r.Goal, r.Noise = t.store.Name(), t.done(), "–", figure.AtMost(0, ""), t.noise.Share()
+		r.Database, r.Ours, r.Yardstick, r.Goal, r.Noise = t.store.Name(), t.done(), "–", figure.AtMost(0, ""),
+			t.noise.Share()
 		t.add(r)
 	}
 	return t.people.audit(ctx, t.exchanged.Load(), t.refreshed.Load())

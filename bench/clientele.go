@@ -90,11 +90,13 @@ func openClientele(ctx context.Context, store seed.Store, algs ...string) (*clie
 func (c *clientele) enrol(ctx context.Context, name, alg string) (*party, error) {
 	by := audit.System("bench")
 	p, _, keys, err := c.server.Profiles.Enrol(ctx, by, partner.Draft{Name: name},
-		profile.URLs{Redirect: callback, Connection: profile.Connection{IDTokenAlg: &alg}}, false, partner.Credentials{})
+		profile.URLs{Redirect: callback, Connection: profile.Connection{IDTokenAlg: &alg}}, false,
+		partner.Credentials{})
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := c.server.Partners.PutPlan(ctx, by, p.ID, partner.Plan{Tier: 1, Name: "Plan", PriceCents: 4900, Currency: "USD"}); err != nil {
+	if _, _, err := c.server.Partners.PutPlan(ctx, by, p.ID,
+		partner.Plan{Tier: 1, Name: "Plan", PriceCents: 4900, Currency: "USD"}); err != nil {
 		return nil, err
 	}
 	made := &party{id: p.ID, keys: keys}
@@ -107,7 +109,9 @@ func (c *clientele) enrol(ctx context.Context, name, alg string) (*party, error)
 		if err != nil {
 			return nil, err
 		}
-		sale, err := c.server.Licenses.Purchase(ctx, by, license.Purchase{PartnerID: p.ID, Tier: 1, Quantity: 1, Buyer: &account.Person{Email: u.Email}})
+		sale, err := c.server.Licenses.Purchase(ctx, by, license.Purchase{
+			PartnerID: p.ID, Tier: 1, Quantity: 1, Buyer: &account.Person{Email: u.Email},
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +126,8 @@ func (c *clientele) exchanges(ctx context.Context, alg string, n int) ([][]byte,
 	_, err := load.Each(ctx, inFlight, n, func(ctx context.Context, _, i int) error {
 		p := c.parties[alg][i%applications]
 		b := p.buyers[i/applications%buyersEach]
-		to, _, err := c.server.Accept(ctx, audit.Actor{Kind: audit.ByUser, ID: b.id}, p.request, oauth.Authentication{UserID: b.id, At: app.Now()}, b.redemption)
+		to, _, err := c.server.Accept(ctx, audit.Actor{Kind: audit.ByUser, ID: b.id}, p.request,
+			oauth.Authentication{UserID: b.id, At: app.Now()}, b.redemption)
 		if err != nil {
 			return err
 		}
@@ -130,7 +135,8 @@ func (c *clientele) exchanges(ctx context.Context, alg string, n int) ([][]byte,
 		if err != nil {
 			return err
 		}
-		list[i] = load.Form(tokenPath, p.form("authorization_code", "code", u.Query().Get("code"))+"&redirect_uri="+url.QueryEscape(callback))
+		list[i] = load.Form(tokenPath, p.form("authorization_code", "code",
+			u.Query().Get("code"))+"&redirect_uri="+url.QueryEscape(callback))
 		return nil
 	})
 	if err != nil {
@@ -141,7 +147,8 @@ func (c *clientele) exchanges(ctx context.Context, alg string, n int) ([][]byte,
 
 // form returns a token request of the partner.
 func (p *party) form(grant, name, value string) string {
-	return "grant_type=" + grant + "&client_id=" + p.keys.ClientID + "&client_secret=" + p.keys.ClientSecret + "&" + name + "=" + value
+	return "grant_type=" + grant + "&client_id=" + p.keys.ClientID + "&client_secret=" + p.keys.ClientSecret + "&" +
+		name + "=" + value
 }
 
 // count runs a query for a number.
@@ -160,9 +167,11 @@ func (c *clientele) audit(ctx context.Context, exchanged, refreshed int64) error
 		{"codes that were burned", `SELECT count(*) FROM oauth_grants WHERE burned <> ''`, 0},
 		{"families that were revoked", `SELECT count(*) FROM oauth_grants WHERE revoked_at <> 0`, 0},
 		{"refresh tokens that were given", `SELECT count(*) FROM oauth_tokens WHERE kind = 2`, exchanged + refreshed},
-		{"refresh tokens that were used", `SELECT count(*) FROM oauth_tokens WHERE kind = 2 AND used_at <> 0`, refreshed},
+		{"refresh tokens that were used", `SELECT count(*) FROM oauth_tokens
+			WHERE kind = 2 AND used_at <> 0`, refreshed},
 		{"grants with two refresh tokens to be used", `SELECT count(*) FROM (
-			SELECT grant_id FROM oauth_tokens WHERE kind = 2 AND used_at = 0 GROUP BY grant_id HAVING count(*) > 1) AS t`, 0},
+			SELECT grant_id FROM oauth_tokens WHERE kind = 2 AND used_at = 0
+			GROUP BY grant_id HAVING count(*) > 1) AS t`, 0},
 	} {
 		n, err := c.count(ctx, q.sql)
 		if err != nil {

@@ -113,7 +113,9 @@ func (p *post) buy(ctx context.Context, out *webhook.Outbox, partner int64, quan
 }
 
 // run starts a dispatcher; stop ends it.
-func (p *post) run(ctx context.Context, db *sqldb.DB, times cluster.Times) (out *webhook.Outbox, node *cluster.Node, stop func() error) {
+func (p *post) run(
+	ctx context.Context, db *sqldb.DB, times cluster.Times,
+) (out *webhook.Outbox, node *cluster.Node, stop func() error) {
 	client := courier.New(courier.Options{AllowPrivate: true})
 	node = &cluster.Node{DB: db, Log: slog.New(slog.DiscardHandler), Times: times}
 	d := (&dispatch.Dispatcher{
@@ -159,7 +161,8 @@ func (b *bench) drain(ctx context.Context, store seed.Store, endpoints int) erro
 	if err != nil {
 		return err
 	}
-	b.add(figure.Compare(fmt.Sprintf("delivery: %s stored events to %d endpoints, recorded", thousands(stored), endpoints),
+	b.add(figure.Compare(fmt.Sprintf("delivery: %s stored events to %d endpoints, recorded", thousands(stored),
+		endpoints),
 		store.Name(), rounds, perSecond, figure.AtLeast(0.6, ""), noise.Share()))
 	return nil
 }
@@ -168,7 +171,8 @@ func (b *bench) drain(ctx context.Context, store seed.Store, endpoints int) erro
 func (p *post) deliver(ctx context.Context) (float64, error) {
 	err := p.db.Write(ctx, func(tx *sqldb.Tx) error {
 		tx.Queue(`INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, created_at, updated_at)
-			SELECT event_id, partner_id, license_id, 1, 0, 1, created_at, created_at FROM deliveries WHERE true ON CONFLICT (event_id) DO NOTHING`)
+			SELECT event_id, partner_id, license_id, 1, 0, 1, created_at, created_at FROM deliveries WHERE true
+			ON CONFLICT (event_id) DO NOTHING`)
 		return nil
 	})
 	if err == nil {
@@ -249,7 +253,8 @@ func (b *bench) latency(ctx context.Context, store seed.Store, hanging bool) err
 	}
 	name, goal50, goal99 := "ingest to first delivery at 20/s", figure.AtMost(2, "ms"), figure.AtMost(10, "ms")
 	if hanging {
-		name, goal50, goal99 = "the same beside a partner that hangs with 1,000 queued", figure.Goal{}, figure.AtMost(20, "ms")
+		name, goal50, goal99 = "the same beside a partner that hangs with 1,000 queued", figure.Goal{},
+			figure.AtMost(20, "ms")
 		for range 10 {
 			if err := p.buy(ctx, nil, p.partners[1], 100); err != nil {
 				return err
@@ -293,19 +298,23 @@ func (b *bench) latencyElsewhere(ctx context.Context, store seed.Store) error {
 	if err := errors.Join(err, stopSeller(), stopOwner()); err != nil {
 		return err
 	}
-	b.percentiles("the same where another node owns the lane", store, took, "events", figure.AtMost(5, "ms"), figure.AtMost(25, "ms"), noise.Share())
+	b.percentiles("the same where another node owns the lane", store, took, "events", figure.AtMost(5, "ms"),
+		figure.AtMost(25, "ms"), noise.Share())
 	return nil
 }
 
 // percentiles adds the rows of times in milliseconds: the median and the 99th percentile.
-func (b *bench) percentiles(name string, store seed.Store, took []float64, what string, goal50, goal99 figure.Goal, noise float64) {
+func (b *bench) percentiles(
+	name string, store seed.Store, took []float64, what string, goal50, goal99 figure.Goal, noise float64,
+) {
 	slices.Sort(took)
 	for _, q := range []struct {
 		name string
 		at   int
 		goal figure.Goal
 	}{{"p50", len(took) / 2, goal50}, {"p99", len(took) * 99 / 100, goal99}} {
-		b.add(figure.Single(name+": "+q.name, store.Name(), fmt.Sprintf("%d %s", len(took), what), took[q.at], "%.2f", "ms", q.goal, noise))
+		b.add(figure.Single(name+": "+q.name, store.Name(), fmt.Sprintf("%d %s", len(took), what), took[q.at], "%.2f",
+			"ms", q.goal, noise))
 	}
 }
 

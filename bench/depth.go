@@ -48,7 +48,8 @@ func views(db *sqldb.DB, m seed.Market, deep int64) []view {
 		var err error
 		if last > 0 {
 			f.After.Ord = last
-			f.After.UpdatedAt, err = sqldb.One(ctx, db, sqldb.Value[time.Time], `SELECT updated_at FROM licenses WHERE partner_id = $1 AND ord = $2`, m.Partners[0], last)
+			f.After.UpdatedAt, err = sqldb.One(ctx, db, sqldb.Value[time.Time], `SELECT updated_at FROM licenses
+				WHERE partner_id = $1 AND ord = $2`, m.Partners[0], last)
 		}
 		if err != nil {
 			return 0, err
@@ -60,8 +61,14 @@ func views(db *sqldb.DB, m seed.Market, deep int64) []view {
 	return []view{
 		{"licenses", "/v2/licenses?", 100, deep, flat, licenses(0)},
 		{"licenses, updated_since", "", 100, deep, flat, changes},
-		{"licenses, status=active", "/v2/licenses?status=active&", 100, m.Active / 100, filtered, licenses(event.Active)},
-		{"licenses, status=active", "/v2/licenses?status=active&", 50, min(deep, m.Active/50), filtered, licenses(event.Active)},
+		{
+			"licenses, status=active", "/v2/licenses?status=active&", 100, m.Active / 100, filtered,
+			licenses(event.Active),
+		},
+		{
+			"licenses, status=active", "/v2/licenses?status=active&", 50, min(deep, m.Active/50), filtered,
+			licenses(event.Active),
+		},
 		{"events", "/v2/licenses/events?", 100, deep, flat, events(0)},
 		{"events", "/v2/licenses/events?", 100, m.Events / 100, flat, events(0)},
 		{"events, status=active", "/v2/licenses/events?status=active&", 100, deep, figure.Goal{}, events(event.Active)},
@@ -105,7 +112,8 @@ func (b *bench) depths(ctx context.Context, store seed.Store) error {
 			continue
 		}
 		err = b.depth(v.title("HTTP"), store, v, func(p paging.Page) error {
-			status, size, err := client.Do(load.Get(fmt.Sprintf("%slimit=%d&page=%d", v.target, p.Limit, p.Number), seed.APIKey(1)))
+			status, size, err := client.Do(load.Get(fmt.Sprintf("%slimit=%d&page=%d", v.target, p.Limit, p.Number),
+				seed.APIKey(1)))
 			if err == nil && (status != 200 || size < 100) {
 				err = fmt.Errorf("page %d: %d, %d bytes", p.Number, status, size)
 			}

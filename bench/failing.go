@@ -58,11 +58,16 @@ func (b *bench) failing(ctx context.Context, store seed.Store) error {
 	of := fmt.Sprintf("%d of %d partners fail, %d orders/s", failers, sellers, sellers*ordersEach)
 	b.add(figure.Single("failing: orders answered 201 in time, against the same without failures", store.Name(), of,
 		troubled.sold/max(healthy.sold, 1), "%.2f", "", figure.AtLeast(0.9, ""), noise.Share()))
-	b.add(figure.Single("failing: orders answered 201, without failures", store.Name(), of, healthy.sold, "%.0f", "orders/s", figure.Goal{}, noise.Share()))
-	b.add(figure.Single("failing: orders answered 201, with failures", store.Name(), of, troubled.sold, "%.0f", "orders/s", figure.Goal{}, noise.Share()))
-	b.add(figure.Single("failing: failed attempts", store.Name(), of, troubled.failed, "%.0f", "attempts/s", figure.Goal{}, noise.Share()))
-	b.add(figure.Single("failing: CPU per order, without failures", store.Name(), of, 1000*healthy.cpu/max(healthy.sold, 1), "%.2f", "ms", figure.Goal{}, noise.Share()))
-	b.add(figure.Single("failing: CPU per order, with failures", store.Name(), of, 1000*troubled.cpu/max(troubled.sold, 1), "%.2f", "ms", figure.Goal{}, noise.Share()))
+	b.add(figure.Single("failing: orders answered 201, without failures", store.Name(), of, healthy.sold, "%.0f",
+		"orders/s", figure.Goal{}, noise.Share()))
+	b.add(figure.Single("failing: orders answered 201, with failures", store.Name(), of, troubled.sold, "%.0f",
+		"orders/s", figure.Goal{}, noise.Share()))
+	b.add(figure.Single("failing: failed attempts", store.Name(), of, troubled.failed, "%.0f", "attempts/s",
+		figure.Goal{}, noise.Share()))
+	b.add(figure.Single("failing: CPU per order, without failures", store.Name(), of,
+		1000*healthy.cpu/max(healthy.sold, 1), "%.2f", "ms", figure.Goal{}, noise.Share()))
+	b.add(figure.Single("failing: CPU per order, with failures", store.Name(), of,
+		1000*troubled.cpu/max(troubled.sold, 1), "%.2f", "ms", figure.Goal{}, noise.Share()))
 	return nil
 }
 

@@ -25,7 +25,9 @@ type flow struct {
 
 // openFlow starts a flow on a new database of that name, with this many clients. prepare, if not
 // nil, changes the database first.
-func openFlow(ctx context.Context, store seed.Store, name string, partners, buyers int, sc scene, prepare func(*post) error) (_ *flow, err error) {
+func openFlow(
+	ctx context.Context, store seed.Store, name string, partners, buyers int, sc scene, prepare func(*post) error,
+) (_ *flow, err error) {
 	f := &flow{scene: sc}
 	f.scene.one = partners == 1
 	if f.post, err = openPost(ctx, store, name, partners); err != nil {

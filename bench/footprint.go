@@ -80,9 +80,11 @@ func (b *bench) memory(ctx context.Context, store seed.Store, program string) er
 	}
 	_, highest := meter.Memory(cmd.Process.Pid)
 	b.add(figure.Row{
-		Case: fmt.Sprintf("memory of serve, %s licenses, 32 connections, lists, reads and purchases", thousands(float64(market.Licenses))),
+		Case: fmt.Sprintf("memory of serve, %s licenses, 32 connections, lists, reads and purchases",
+			thousands(float64(market.Licenses))),
 		Ours: perSecond.Show(rate), Yardstick: mib(idle) + " idle", Database: store.Name(),
-		Value: inMiB(highest), Unit: "MiB", Shown: "**" + mib(highest) + "**", Goal: figure.AtMost(150, "MiB"), Noise: noise.Share(),
+		Value: inMiB(highest), Unit: "MiB", Shown: "**" + mib(highest) + "**", Goal: figure.AtMost(150, "MiB"),
+		Noise: noise.Share(),
 	})
 	return nil
 }
@@ -133,8 +135,10 @@ func (b *bench) dev(ctx context.Context, store seed.Store, program string) error
 	}
 	share := noise.Share()
 	starts := fmt.Sprintf("%d starts", len(took))
-	b.add(figure.Single("claviger dev: first answer on a warm file", store.Name(), starts, figure.Median(took), "%.0f", "ms", figure.AtMost(300, "ms"), share))
-	b.add(figure.Single("claviger dev: resident size after it", store.Name(), starts, figure.Median(sizes), "%.0f", "MiB", figure.AtMost(60, "MiB"), share))
+	b.add(figure.Single("claviger dev: first answer on a warm file", store.Name(), starts, figure.Median(took), "%.0f",
+		"ms", figure.AtMost(300, "ms"), share))
+	b.add(figure.Single("claviger dev: resident size after it", store.Name(), starts, figure.Median(sizes), "%.0f",
+		"MiB", figure.AtMost(60, "MiB"), share))
 	return store.Drop(ctx, "dev")
 }
 
@@ -192,7 +196,8 @@ func awaitHTTP(ctx context.Context, addr, key string) error {
 	deadline := time.Now().Add(10 * time.Second)
 	for {
 		_, err := readAPI(ctx, "http://"+addr, "/v2/licenses?limit=1", key)
-		if err == nil || time.Now().After(deadline) || !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, io.EOF) {
+		if err == nil || time.Now().After(deadline) || !errors.Is(err, syscall.ECONNREFUSED) &&
+			!errors.Is(err, io.EOF) {
 			return err
 		}
 		time.Sleep(10 * time.Millisecond)

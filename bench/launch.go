@@ -26,7 +26,8 @@ func (b *bench) launch(ctx context.Context, store seed.Store) error {
 	}
 	defer f.close() //nolint:errcheck // the results were read
 	f.turns = make([]turn, launchClients)
-	return b.wholePath(ctx, store, f, fmt.Sprintf("launch day, %d clients of 1 partner, half of the orders twice", launchClients))
+	return b.wholePath(ctx, store, f, fmt.Sprintf("launch day, %d clients of 1 partner, half of the orders twice",
+		launchClients))
 }
 
 // turn is the position of a client on a launch day.
@@ -60,7 +61,9 @@ func (b *bench) batches(ctx context.Context, store seed.Store, s *shop) error {
 		orders := make([]string, batchOrders)
 		for i := range orders {
 			o, _ := s.order(scene{one: true}, client)
-			orders[i] = fmt.Sprintf(`{"partner_id":%d,"tier":1,"amount_cents":4900,"currency":"USD","external_id":"%s"}`, o.PartnerID, o.ExternalID)
+			orders[i] = fmt.Sprintf(`{"partner_id":%d,"tier":1,"amount_cents":4900,"currency":"USD",`+
+				`"external_id":"%s"}`,
+				o.PartnerID, o.ExternalID)
 		}
 		return load.Post("/operator/v1/purchases/batch", seed.Token, "["+strings.Join(orders, ",")+"]")
 	}
@@ -78,7 +81,9 @@ func (b *bench) batches(ctx context.Context, store seed.Store, s *shop) error {
 		rates = append(rates, rate*batchOrders)
 	}
 	each := float64((b.spent(store, service) - used).Microseconds()) / float64(max(s.sold.Load()-sold, 1))
-	b.add(figure.Single(fmt.Sprintf("purchases: batches of %d by HTTP", batchOrders), store.Name(), "1 client", figure.Median(rates), "%.0f", "licenses/s", figure.AtLeast(10_000, "licenses/s"), noise.Share()))
-	b.add(figure.Single(fmt.Sprintf("purchases: batches of %d by HTTP: CPU per license, the database's included", batchOrders), store.Name(), "1 client", each, "%.0f", "µs", figure.Goal{}, noise.Share()))
+	b.add(figure.Single(fmt.Sprintf("purchases: batches of %d by HTTP", batchOrders), store.Name(), "1 client",
+		figure.Median(rates), "%.0f", "licenses/s", figure.AtLeast(10_000, "licenses/s"), noise.Share()))
+	b.add(figure.Single(fmt.Sprintf("purchases: batches of %d by HTTP: CPU per license, the database's included",
+		batchOrders), store.Name(), "1 client", each, "%.0f", "µs", figure.Goal{}, noise.Share()))
 	return nil
 }

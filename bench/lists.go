@@ -37,14 +37,18 @@ func (b *bench) lists(ctx context.Context, store seed.Store) error {
 	if n := strings.Count(string(same.Body), `"license_key"`); n != 100 {
 		return fmt.Errorf("the list has %d licenses, not 100", n)
 	}
-	bare, err := b.startYardstick(ctx, yard.Selects, yard.Selection{Answer: same, DB: market.URL, PartnerID: market.Partners[0]})
+	bare, err := b.startYardstick(ctx, yard.Selects, yard.Selection{
+		Answer: same, DB: market.URL, PartnerID: market.Partners[0],
+	})
 	if err != nil {
 		return err
 	}
 	defer bare.stop()
 
 	first := load.Get(target, seed.APIKey(1))
-	if err := b.listsOf(ctx, store, "GET /v2/licenses, page 1", service, bare, func(int) []byte { return first }); err != nil {
+	if err := b.listsOf(ctx, store, "GET /v2/licenses, page 1", service, bare, func(int) []byte {
+		return first
+	}); err != nil {
 		return err
 	}
 	pages := make([][]byte, market.Licenses/100)
@@ -70,7 +74,9 @@ func (c *cost) rate(run func() (float64, error)) (float64, error) {
 	return rate, err
 }
 
-func (b *bench) listsOf(ctx context.Context, store seed.Store, name string, service, bare *server, next func(int) []byte) error {
+func (b *bench) listsOf(
+	ctx context.Context, store seed.Store, name string, service, bare *server, next func(int) []byte,
+) error {
 	ours, err := load.Gather(ctx, service.Addr, inFlight)
 	if err != nil {
 		return err

@@ -53,7 +53,8 @@ func (b *bench) followed(ctx context.Context, store seed.Store) error {
 	} {
 		pages, err := f.pages(ctx, cookies, c.paths)
 		if err == nil {
-			err = b.besides(ctx, store, f, fmt.Sprintf("sold and delivered with %d open %s against none", openPages, c.name), pages)
+			err = b.besides(ctx, store, f, fmt.Sprintf("sold and delivered with %d open %s against none", openPages,
+				c.name), pages)
 		}
 		if err != nil {
 			return err
@@ -100,7 +101,8 @@ func (f *flow) pages(ctx context.Context, cookies, paths []string) ([]*http.Requ
 	var list []*http.Request
 	for i := range openPages {
 		partner, path := f.post.partners[i%clients], paths[i/clients%len(paths)]
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s/portal/%d%s", f.service.Addr, partner, path), nil)
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet,
+			fmt.Sprintf("http://%s/portal/%d%s", f.service.Addr, partner, path), nil)
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +182,8 @@ func followOne(transport *http.Transport, page *http.Request) (io.ReadCloser, er
 // listIndexes are the indexes that sales and deliveries update, and only lists and searches of
 // pages use.
 var listIndexes = []string{
-	"licenses_key_end", "deliveries_made", "audit_entries_partner", "purchases_user", "outbox_failing", "outbox_all_failing", "outbox_all_given_up",
+	"licenses_key_end", "deliveries_made", "audit_entries_partner", "purchases_user", "outbox_failing",
+	"outbox_all_failing", "outbox_all_given_up",
 }
 
 // indexed sells and delivers with and without the indexes of the lists, in turns.
@@ -218,6 +221,7 @@ func (b *bench) indexed(ctx context.Context, store seed.Store) error {
 	if err != nil {
 		return err
 	}
-	b.add(figure.Compare("sold and delivered with the indexes of the pages' lists against without: CPU per event", store.Name(), rounds, micros, figure.Goal{}, noise.Share()))
+	b.add(figure.Compare("sold and delivered with the indexes of the pages' lists against without: CPU per event",
+		store.Name(), rounds, micros, figure.Goal{}, noise.Share()))
 	return nil
 }

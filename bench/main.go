@@ -86,7 +86,8 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "seed 100,000 licenses instead of 1,000,000 and take fewer rounds")
 	licenses := flags.Int64("licenses", 0, "how many licenses to seed, a multiple of 10,000, in place of what is usual")
-	only := flags.String("only", "", "cases to run, by commas: lists, depth, pages, live, search, purchases, payments, delivery, outage, sustained, launch, failing, oauth, footprint")
+	only := flags.String("only", "", "cases to run, by commas: lists, depth, pages, live, search, purchases, "+
+		"payments, delivery, outage, sustained, launch, failing, oauth, footprint")
 	db := flags.String("db", bothDatabases, "databases to run on; PostgreSQL is the server of CLAVIGER_TEST_POSTGRES")
 	flags.StringVar(&b.data, "data", filepath.Join("bench", "data"), "folder of what is kept from run to run")
 	flags.BoolVar(&b.profile, "profile", false, "write CPU profiles of the server into the data folder")
@@ -142,7 +143,7 @@ func (b *bench) save(record string) error {
 		return err
 	}
 	return errors.Join(os.WriteFile(page, []byte(made), 0o644), //nolint:gosec // nothing secret
-		os.WriteFile(filepath.Join(record, "baseline.txt"), []byte(lines.String()), 0o644)) //nolint:gosec // nothing secret
+		os.WriteFile(filepath.Join(record, "baseline.txt"), []byte(lines.String()), 0o644)) //nolint:gosec // no secrets
 }
 
 // open finds the databases.
@@ -185,7 +186,8 @@ func (b *bench) all(ctx context.Context, only string) error {
 // add adds a row and prints it immediately.
 func (b *bench) add(r figure.Row) {
 	b.rows = append(b.rows, r)
-	say("  %s: %s against %s = %s (goal %s; %.0f %% noise)", r.Case, r.Ours, r.Yardstick, strings.ReplaceAll(r.Shown, "*", ""), r.Goal, 100*r.Noise)
+	say("  %s: %s against %s = %s (goal %s; %.0f %% noise)", r.Case, r.Ours, r.Yardstick, strings.ReplaceAll(r.Shown,
+		"*", ""), r.Goal, 100*r.Noise)
 }
 
 // say reports progress on standard error; standard output has the table.
@@ -195,7 +197,8 @@ func say(format string, args ...any) {
 
 // describe prints the machine and the versions.
 func (b *bench) describe(ctx context.Context) {
-	b.machine = fmt.Sprintf("%s, %d cores, %s", runtime.Version(), runtime.NumCPU(), time.Now().UTC().Format(time.DateOnly))
+	b.machine = fmt.Sprintf("%s, %d cores, %s", runtime.Version(), runtime.NumCPU(),
+		time.Now().UTC().Format(time.DateOnly))
 	for _, s := range b.stores {
 		if s.Server == "" {
 			continue
@@ -226,9 +229,11 @@ func (b *bench) describeServer(ctx context.Context, url string) error {
 		return v
 	}
 	b.machine += fmt.Sprintf(",\nPostgreSQL %s (fsync %s, synchronous_commit %s, shared_buffers %s)",
-		strings.Fields(setting("server_version"))[0], setting("fsync"), setting("synchronous_commit"), setting("shared_buffers"))
+		strings.Fields(setting("server_version"))[0], setting("fsync"), setting("synchronous_commit"),
+		setting("shared_buffers"))
 	if setting("fsync") != "on" {
-		say("fsync is off: what PostgreSQL acknowledges here is not on disk; start it by script/with-postgres with CLAVIGER_PG_DURABLE=1")
+		say("fsync is off: what PostgreSQL acknowledges here is not on disk; start it by script/with-postgres with " +
+			"CLAVIGER_PG_DURABLE=1")
 	}
 	return nil
 }

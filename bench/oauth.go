@@ -73,13 +73,15 @@ func (b *bench) oauth(ctx context.Context, store seed.Store) error {
 		return err
 	}
 	_, highest := meter.Memory(service.pid())
-	t.add(figure.Single("OAuth: memory of the server process", store.Name(), t.done(), inMiB(highest), "%.0f", "MiB", figure.AtMost(150, "MiB"), t.noise.Share()))
+	t.add(figure.Single("OAuth: memory of the server process", store.Name(), t.done(), inMiB(highest), "%.0f", "MiB",
+		figure.AtMost(150, "MiB"), t.noise.Share()))
 	return t.losses(ctx)
 }
 
 // done describes the work so far.
 func (t *tokens) done() string {
-	return fmt.Sprintf("%s exchanges, %s refreshes", thousands(float64(t.exchanged.Load())), thousands(float64(t.refreshed.Load())))
+	return fmt.Sprintf("%s exchanges, %s refreshes", thousands(float64(t.exchanged.Load())),
+		thousands(float64(t.refreshed.Load())))
 }
 
 // signer starts the handler that signs the same claims as the service in a.
@@ -95,7 +97,9 @@ func (t *tokens) signer(ctx context.Context, a yard.Answer, alg string) (*server
 func (t *tokens) refresh(ctx context.Context, alg string) error {
 	ours := t.chains[alg]
 	run := func(chains []*chain, d time.Duration, counted *atomic.Int64) (float64, error) {
-		return load.Rate(ctx, len(chains), d, func(_ context.Context, worker int) error { return chains[worker].refresh(counted) })
+		return load.Rate(ctx, len(chains), d, func(_ context.Context, worker int) error {
+			return chains[worker].refresh(counted)
+		})
 	}
 	if _, err := run(ours, t.length, &t.refreshed); err != nil { // warm
 		return err
@@ -247,6 +251,7 @@ func (t *tokens) pace(ctx context.Context, chains []*chain) error {
 	if err != nil {
 		return err
 	}
-	t.percentiles("OAuth: refresh at 50/s, RS256", t.store, took, "refreshes", figure.Goal{}, figure.AtMost(10, "ms"), noise.Share())
+	t.percentiles("OAuth: refresh at 50/s, RS256", t.store, took, "refreshes", figure.Goal{}, figure.AtMost(10, "ms"),
+		noise.Share())
 	return nil
 }

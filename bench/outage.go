@@ -47,7 +47,8 @@ func (b *bench) outage(ctx context.Context, store seed.Store) error {
 	if err := errors.Join(err, stop()); err != nil {
 		return err
 	}
-	b.add(figure.Single("outage: "+thousands(missed)+" waiting events, endpoint back after 2 minutes", store.Name(), "one partner",
+	b.add(figure.Single("outage: "+thousands(missed)+" waiting events, endpoint back after 2 minutes", store.Name(),
+		"one partner",
 		took.Seconds(), "%.1f", "s", figure.AtMost(10, "s"), noise.Share()))
 	return nil
 }
@@ -58,7 +59,8 @@ func (p *post) fail(ctx context.Context, length time.Duration) error {
 	now := app.Now()
 	return p.db.Write(ctx, func(tx *sqldb.Tx) error {
 		tx.Queue(`UPDATE outbox SET attempts = 3, due_at = $1 + event_id % 115 * 1000000000`, now.Add(5*time.Second))
-		tx.Queue(`INSERT INTO endpoints (partner_id, failing_since, failures, parked_at, probe_at, probed, updated_at, last_error_at)
+		tx.Queue(`INSERT INTO endpoints (partner_id, failing_since, failures, parked_at, probe_at, probed, updated_at,
+			last_error_at)
 			VALUES ($1, $2, $3, 0, 0, 0, $4, $4)`, p.partners[0], now.Add(-length), 3*missed, now)
 		return nil
 	})
@@ -84,5 +86,6 @@ func (p *post) runNodes(ctx context.Context, store seed.Store) (*webhook.Outbox,
 // waiting returns 1 if an event waits, else 0. The query is as cheap as possible, because it runs
 // during the measurement.
 func (p *post) waiting(ctx context.Context) (int64, error) {
-	return sqldb.One(ctx, p.db, sqldb.Value[int64], `SELECT count(*) FROM (SELECT 1 FROM outbox WHERE state = 1 LIMIT 1) AS w`)
+	return sqldb.One(ctx, p.db, sqldb.Value[int64], `SELECT count(*)
+		FROM (SELECT 1 FROM outbox WHERE state = 1 LIMIT 1) AS w`)
 }

@@ -98,7 +98,10 @@ func signIn(ctx context.Context, at string, users []account.User) ([]string, err
 }
 
 func session(ctx context.Context, db *sqldb.DB, u account.User) (string, error) {
-	site := &visitor.Site{Sessions: ui.NewSessions(&account.Sessions{DB: db, Now: app.Now}, true), Accounts: &account.Store{DB: db, Now: app.Now}}
+	site := &visitor.Site{
+		Sessions: ui.NewSessions(&account.Sessions{DB: db, Now: app.Now}, true),
+		Accounts: &account.Store{DB: db, Now: app.Now},
+	}
 	var failed error
 	answer := httptest.NewRecorder()
 	site.Sessions.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -124,7 +127,8 @@ func (b *bench) sights(ctx context.Context, store seed.Store, service *server, w
 			start := time.Now()
 			for range times {
 				status, size, err := client.Do(request)
-				if err == nil && (status != http.StatusOK || size < 100 && !strings.Contains(string(request), "waiting")) {
+				if err == nil && (status != http.StatusOK || size < 100 && !strings.Contains(string(request),
+					"waiting")) {
 					err = fmt.Errorf("answered %d with %d bytes: %s", status, size, request)
 				}
 				if err != nil {
@@ -148,7 +152,8 @@ func (b *bench) sights(ctx context.Context, store seed.Store, service *server, w
 		if s.list {
 			goal = figure.AtMost(2, "")
 		}
-		b.add(figure.Compare("page of "+s.name+" against the JSON of the same rows", store.Name(), rounds, micros, goal, noise.Share()))
+		b.add(figure.Compare("page of "+s.name+" against the JSON of the same rows", store.Name(), rounds, micros, goal,
+			noise.Share()))
 	}
 	return nil
 }
@@ -203,11 +208,14 @@ func (b *bench) firstByte(store seed.Store, name string, viewers int, took []flo
 	}
 	slices.Sort(took)
 	of := fmt.Sprintf("%d answers, p50 %.1f ms", len(took), took[len(took)/2])
-	b.add(figure.Single(fmt.Sprintf("%s: first byte with %d viewers, p95", name, viewers), store.Name(), of, took[len(took)*95/100], "%.1f", "ms", goal, noise))
+	b.add(figure.Single(fmt.Sprintf("%s: first byte with %d viewers, p95", name, viewers), store.Name(), of,
+		took[len(took)*95/100], "%.1f", "ms", goal, noise))
 }
 
 // profilePages profiles the server while all viewers load the pages with rows.
-func (b *bench) profilePages(ctx context.Context, store seed.Store, service *server, w seed.World, people viewers) error {
+func (b *bench) profilePages(
+	ctx context.Context, store seed.Store, service *server, w seed.World, people viewers,
+) error {
 	clients, err := load.Gather(ctx, service.Addr, 4)
 	if err != nil {
 		return err
@@ -219,7 +227,9 @@ func (b *bench) profilePages(ctx context.Context, store seed.Store, service *ser
 		}
 		taken := make(chan error)
 		go func() { taken <- b.profileOf(ctx, service, "pages-"+strings.ToLower(store.Name())+"-"+s.name, 4) }()
-		_, err := clients.Rate(ctx, 5*time.Second, http.StatusOK, func(viewer int) []byte { return s.look(people, viewer) })
+		_, err := clients.Rate(ctx, 5*time.Second, http.StatusOK, func(viewer int) []byte {
+			return s.look(people, viewer)
+		})
 		if err := firstOf(err, <-taken); err != nil {
 			return err
 		}

@@ -71,14 +71,20 @@ func (t *till) fill(ctx context.Context) error {
 		return err
 	}
 	const n = `WITH RECURSIVE n (i) AS (SELECT CAST(1 AS bigint) UNION ALL SELECT i + 1 FROM n WHERE i < $1) `
-	const checkouts = n + `INSERT INTO checkouts (ref, partner_id, tier, plan_name, item, amount, currency, paid, paid_currency, user_id,
-			license_key, state, session_id, session_url, intent_id, purchase_id, refund_id, unsettled, tries, created_at, expires_at, paid_at, updated_at, next_at)
-		SELECT CAST($3 AS text) || i, CASE WHEN CAST($4 AS bigint) = 1 THEN 1 ELSE 1 + i % $4 END, 1, 'Plan', 'Partner, Plan', 4900, 'USD', 0, '', i,
-			'', 1, 'cs_test_' || CAST($3 AS text) || i, 'https://pay.example.com', '', 0, 0, 1 = 0, 0, CAST($2 AS bigint), CAST($2 AS bigint), 0, CAST($2 AS bigint), 0 FROM n`
+	const checkouts = n + `INSERT INTO checkouts (ref, partner_id, tier, plan_name, item, amount, currency, paid,
+		paid_currency, user_id,
+			license_key, state, session_id, session_url, intent_id, purchase_id, refund_id, unsettled, tries,
+			created_at, expires_at, paid_at, updated_at, next_at)
+		SELECT CAST($3 AS text) || i, CASE WHEN CAST($4 AS bigint) = 1 THEN 1
+		ELSE 1 + i % $4 END, 1, 'Plan', 'Partner, Plan', 4900, 'USD', 0, '', i,
+			'', 1, 'cs_test_' || CAST($3 AS text) || i, 'https://pay.example.com', '', 0, 0, 1 = 0, 0,
+			CAST($2 AS bigint), CAST($2 AS bigint), 0, CAST($2 AS bigint), 0 FROM n`
 	at := app.Now()
 	err = db.Write(ctx, func(tx *sqldb.Tx) error {
-		_, err := tx.Exec(ctx, n+`INSERT INTO users (id, email, email_key, name, external_id, operator, password_hash, proven_at, created_at, updated_at, erased_at)
-			SELECT i, 'buyer-' || i || '@example.com', 'buyer-' || i || '@example.com', '', '', 1 = 0, '', CAST($2 AS bigint), CAST($2 AS bigint), CAST($2 AS bigint), 0 FROM n`, t.buyers, at)
+		_, err := tx.Exec(ctx, n+`INSERT INTO users (id, email, email_key, name, external_id, operator, password_hash,
+			proven_at, created_at, updated_at, erased_at)
+			SELECT i, 'buyer-' || i || '@example.com', 'buyer-' || i || '@example.com', '', '', 1 = 0, '',
+			CAST($2 AS bigint), CAST($2 AS bigint), CAST($2 AS bigint), 0 FROM n`, t.buyers, at)
 		for _, sc := range []scene{{}, {one: true}} {
 			if err == nil {
 				// The open checkouts of a buyer are for different plans.
@@ -128,7 +134,8 @@ func (b *bench) paid(ctx context.Context, store seed.Store, sc scene, t *till, s
 		return crowd.Rate(ctx, b.length/2, http.StatusCreated, func(client int) []byte {
 			o, _ := t.order(sc, client)
 			return load.Post("/operator/v1/purchases", seed.Token, fmt.Sprintf(
-				`{"partner_id":%d,"tier":1,"quantity":1,"amount_cents":4900,"currency":"USD","external_id":"%s","user":{"email":"buyer-%d@example.com"}}`,
+				`{"partner_id":%d,"tier":1,"quantity":1,"amount_cents":4900,"currency":"USD","external_id":"%s",
+				"user":{"email":"buyer-%d@example.com"}}`,
 				o.PartnerID, o.ExternalID, 1+ordered.Add(1)%t.buyers))
 		})
 	}
@@ -137,11 +144,13 @@ func (b *bench) paid(ctx context.Context, store seed.Store, sc scene, t *till, s
 			t.sold.Add(1)
 			return t.event(sc, t.paid.Add(1))
 		}
-		if err := b.profileSales(ctx, "payments-"+strings.ToLower(store.Name()), service, crowd, http.StatusOK, next); err != nil {
+		if err := b.profileSales(ctx, "payments-"+strings.ToLower(store.Name()), service, crowd, http.StatusOK,
+			next); err != nil {
 			return err
 		}
 	}
-	err = b.sell("payments: events of Stripe against orders of the operator, "+sc.name, store, figure.AtLeast(0.8, ""), events, orders)
+	err = b.sell("payments: events of Stripe against orders of the operator, "+sc.name, store, figure.AtLeast(0.8, ""),
+		events, orders)
 	if err == nil && t.paid.Load() > t.buyers {
 		err = errors.New("more was paid than there are checkouts: raise perSide")
 	}
@@ -160,8 +169,11 @@ func (t *till) events(sc scene) [][]byte {
 // event returns a payment as Stripe reports it.
 func (t *till) event(sc scene, n int64) []byte {
 	body := fmt.Sprintf(paidEvent, sc.ref(), n, stripe.APIVersion, time.Now().Unix())
-	header := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: []byte(body), Secret: stripeSecret}).Header
-	return fmt.Appendf(nil, "POST /stripe/webhook HTTP/1.1\r\nHost: licenses.example.com\r\nContent-Type: application/json\r\nStripe-Signature: %s\r\nContent-Length: %d\r\n\r\n%s",
+	header := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{
+		Payload: []byte(body), Secret: stripeSecret,
+	}).Header
+	return fmt.Appendf(nil, "POST /stripe/webhook HTTP/1.1\r\nHost: licenses.example.com\r\nContent-Type: "+
+		"application/json\r\nStripe-Signature: %s\r\nContent-Length: %d\r\n\r\n%s",
 		header, len(body), body)
 }
 
@@ -173,22 +185,36 @@ const (
 
 // paidEvent is an event with all members that Stripe sends.
 const paidEvent = `{"id":"evt_%[1]s%[2]d","object":"event","api_version":"%[3]s","created":%[4]d,"data":{"object":{
-"id":"cs_test_%[1]s%[2]d","object":"checkout.session","adaptive_pricing":{"enabled":false},"after_expiration":null,"allow_promotion_codes":null,
-"amount_subtotal":4900,"amount_total":4900,"automatic_tax":{"enabled":false,"liability":null,"provider":null,"status":null},
-"billing_address_collection":null,"cancel_url":"https://licenses.example.com/products/1","client_reference_id":"%[1]s%[2]d","client_secret":null,
-"collected_information":null,"consent":null,"consent_collection":null,"created":%[4]d,"currency":"usd","currency_conversion":null,"custom_fields":[],
-"custom_text":{"after_submit":null,"shipping_address":null,"submit":null,"terms_of_service_acceptance":null},"customer":null,"customer_account":null,
-"customer_creation":"if_required","customer_details":{"address":{"city":null,"country":"DE","line1":null,"line2":null,"postal_code":null,"state":null},
-"business_name":null,"email":"buyer-%[2]d@example.com","individual_name":null,"name":"A Buyer","phone":null,"tax_exempt":"none","tax_ids":[]},
-"customer_email":null,"discounts":[],"expires_at":%[4]d,"invoice":null,"invoice_creation":{"enabled":false,"invoice_data":{"account_tax_ids":null,
-"custom_fields":null,"description":null,"footer":null,"issuer":null,"metadata":{},"rendering_options":null}},"livemode":false,"locale":null,
-"metadata":{"checkout":"%[1]s%[2]d"},"mode":"payment","origin_context":null,"payment_intent":"pi_%[1]s%[2]d","payment_link":null,
+"id":"cs_test_%[1]s%[2]d","object":"checkout.session","adaptive_pricing":{"enabled":false},"after_expiration":null,
+"allow_promotion_codes":null,
+"amount_subtotal":4900,"amount_total":4900,"automatic_tax":{"enabled":false,"liability":null,"provider":null,
+"status":null},
+"billing_address_collection":null,"cancel_url":"https://licenses.example.com/products/1",
+"client_reference_id":"%[1]s%[2]d","client_secret":null,
+"collected_information":null,"consent":null,"consent_collection":null,"created":%[4]d,"currency":"usd",
+"currency_conversion":null,"custom_fields":[],
+"custom_text":{"after_submit":null,"shipping_address":null,"submit":null,"terms_of_service_acceptance":null},
+"customer":null,"customer_account":null,
+"customer_creation":"if_required","customer_details":{"address":{"city":null,"country":"DE","line1":null,
+"line2":null,"postal_code":null,"state":null},
+"business_name":null,"email":"buyer-%[2]d@example.com","individual_name":null,"name":"A Buyer","phone":null,
+"tax_exempt":"none","tax_ids":[]},
+"customer_email":null,"discounts":[],"expires_at":%[4]d,"invoice":null,"invoice_creation":{"enabled":false,
+"invoice_data":{"account_tax_ids":null,
+"custom_fields":null,"description":null,"footer":null,"issuer":null,"metadata":{},"rendering_options":null}},
+"livemode":false,"locale":null,
+"metadata":{"checkout":"%[1]s%[2]d"},"mode":"payment","origin_context":null,"payment_intent":"pi_%[1]s%[2]d",
+"payment_link":null,
 "payment_method_collection":"if_required","payment_method_configuration_details":{"id":"pmc_1","parent":null},
-"payment_method_options":{"card":{"request_three_d_secure":"automatic"}},"payment_method_types":["card","link"],"payment_status":"paid","permissions":null,
-"phone_number_collection":{"enabled":false},"recovered_from":null,"saved_payment_method_options":null,"setup_intent":null,"shipping_address_collection":null,
+"payment_method_options":{"card":{"request_three_d_secure":"automatic"}},"payment_method_types":["card","link"],
+"payment_status":"paid","permissions":null,
+"phone_number_collection":{"enabled":false},"recovered_from":null,"saved_payment_method_options":null,
+"setup_intent":null,"shipping_address_collection":null,
 "shipping_cost":null,"shipping_options":[],"status":"complete","submit_type":null,"subscription":null,
-"success_url":"https://licenses.example.com/checkout/%[1]s%[2]d","total_details":{"amount_discount":0,"amount_shipping":0,"amount_tax":0},"ui_mode":"hosted",
-"url":null,"wallet_options":null}},"livemode":false,"pending_webhooks":1,"request":{"id":null,"idempotency_key":null},"type":"checkout.session.completed"}`
+"success_url":"https://licenses.example.com/checkout/%[1]s%[2]d","total_details":{"amount_discount":0,
+"amount_shipping":0,"amount_tax":0},"ui_mode":"hosted",
+"url":null,"wallet_options":null}},"livemode":false,"pending_webhooks":1,"request":{"id":null,
+"idempotency_key":null},"type":"checkout.session.completed"}`
 
 // product loads one product for the visitors without a pause, and measures when answers begin.
 func (b *bench) product(ctx context.Context, store seed.Store, service *server, partnerID int64) error {

@@ -238,7 +238,9 @@ func (sc scene) title() string {
 }
 
 // sellHere sells in this process; done ends it.
-func (b *bench) sellHere(ctx context.Context, sc scene, s *shop, at string) (run func() (float64, error), done func(), err error) {
+func (b *bench) sellHere(
+	ctx context.Context, sc scene, s *shop, at string,
+) (run func() (float64, error), done func(), err error) {
 	db, err := sqldb.Open(ctx, at, sqldb.Options{})
 	if err != nil {
 		return nil, nil, err
@@ -249,11 +251,15 @@ func (b *bench) sellHere(ctx context.Context, sc scene, s *shop, at string) (run
 		_, err := registry.Purchase(ctx, audit.System("bench"), order)
 		return err
 	}
-	return func() (float64, error) { return load.Rate(ctx, sc.clients(), b.length/2, sell) }, func() { _ = db.Close() }, nil
+	return func() (float64, error) {
+		return load.Rate(ctx, sc.clients(), b.length/2, sell)
+	}, func() { _ = db.Close() }, nil
 }
 
 // sellByHTTP sells through the operator API of a server process; end ends it.
-func (b *bench) sellByHTTP(ctx context.Context, store seed.Store, sc scene, s *shop) (run func() (float64, error), end func(), err error) {
+func (b *bench) sellByHTTP(
+	ctx context.Context, store seed.Store, sc scene, s *shop,
+) (run func() (float64, error), end func(), err error) {
 	service, err := startService(ctx, s.url)
 	if err != nil {
 		return nil, nil, err
@@ -269,7 +275,8 @@ func (b *bench) sellByHTTP(ctx context.Context, store seed.Store, sc scene, s *s
 	}
 	next := func(client int) []byte { return s.request(sc, client) }
 	if b.profile {
-		name := strings.NewReplacer(" ", "-", ",", "").Replace("purchases-" + strings.ToLower(store.Name()) + "-" + sc.name)
+		name := strings.NewReplacer(" ", "-", ",", "").Replace("purchases-" + strings.ToLower(store.Name()) + "-" +
+			sc.name)
 		if err := b.profileSales(ctx, name, service, crowd, http.StatusCreated, next); err != nil {
 			end()
 			return nil, nil, err
@@ -286,7 +293,8 @@ func (s *shop) request(sc scene, client int) []byte {
 		user = fmt.Sprintf(`,"user":{"email":"buyer-%d@example.com"}`, n)
 	}
 	return load.Post("/operator/v1/purchases", seed.Token, fmt.Sprintf(
-		`{"partner_id":%d,"tier":1,"quantity":1,"amount_cents":4900,"currency":"USD","external_id":"%s"%s}`, o.PartnerID, o.ExternalID, user))
+		`{"partner_id":%d,"tier":1,"quantity":1,"amount_cents":4900,"currency":"USD","external_id":"%s"%s}`,
+		o.PartnerID, o.ExternalID, user))
 }
 
 func (b *bench) sell(name string, store seed.Store, goal figure.Goal, ours, yardstick func() (float64, error)) error {
@@ -303,7 +311,9 @@ func (b *bench) sell(name string, store seed.Store, goal figure.Goal, ours, yard
 }
 
 // profileSales sells for a while and profiles the server meanwhile.
-func (b *bench) profileSales(ctx context.Context, name string, service *server, crowd load.Crowd, want int, next func(int) []byte) error {
+func (b *bench) profileSales(
+	ctx context.Context, name string, service *server, crowd load.Crowd, want int, next func(int) []byte,
+) error {
 	taken := make(chan error)
 	go func() { taken <- b.profileOf(ctx, service, name, 5) }()
 	_, err := crowd.Rate(ctx, 6*time.Second, want, next)

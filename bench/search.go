@@ -59,7 +59,8 @@ func (b *bench) search(ctx context.Context, store seed.Store) error {
 		if err != nil {
 			return fmt.Errorf("search by %s: %w", kind.what, err)
 		}
-		b.add(figure.Single("console search by "+kind.what+", p95", store.Name(), fmt.Sprintf("%d licenses", b.licenses), p95, "%.2f", "ms", figure.AtMost(30, "ms"), noise.Share()))
+		b.add(figure.Single("console search by "+kind.what+", p95", store.Name(),
+			fmt.Sprintf("%d licenses", b.licenses), p95, "%.2f", "ms", figure.AtMost(30, "ms"), noise.Share()))
 	}
 	return store.Drop(ctx, name)
 }
@@ -90,7 +91,8 @@ func (b *bench) today(ctx context.Context, store seed.Store, w seed.World) error
 	if err != nil {
 		return err
 	}
-	b.add(figure.Single("console, what Today shows, p95", store.Name(), fmt.Sprintf("%d partners", seed.WorldPartners), took, "%.2f", "ms", figure.AtMost(50, "ms"), noise.Share()))
+	b.add(figure.Single("console, what Today shows, p95", store.Name(), fmt.Sprintf("%d partners", seed.WorldPartners),
+		took, "%.2f", "ms", figure.AtMost(50, "ms"), noise.Share()))
 	return nil
 }
 

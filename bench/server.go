@@ -49,8 +49,10 @@ func serveService(ctx context.Context, args []string) error {
 	cfg.Addr, cfg.AdminAddr, cfg.PprofAddr = "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	cfg.PublicURL = "https://licenses.example.com"
 	cfg.SecretKey, cfg.RateLimit, cfg.DB, cfg.AllowPrivateTargets = seed.SecretKey, 0, *url, true
-	cfg.RequireSecondFactor = account.RequireNone                                                                        // the operator signs in with only a password
-	cfg.Stripe = payment.StripeConfig{Key: stripeKey, WebhookSecrets: []string{stripeSecret}, URL: "http://127.0.0.1:9"} // never answered
+	// the operator signs in with only a password
+	cfg.RequireSecondFactor = account.RequireNone
+	// never answered
+	cfg.Stripe = payment.StripeConfig{Key: stripeKey, WebhookSecrets: []string{stripeSecret}, URL: "http://127.0.0.1:9"}
 	cfg.Log = cfg.Logger(io.Discard)
 	cfg.Now = func() time.Time { return app.Now().Add(-*behind) }
 	app.SpendMemory()

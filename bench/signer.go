@@ -14,7 +14,9 @@ import (
 func signatureOf(a yard.Answer, alg string) (yard.Signature, error) {
 	id := member(a.Body, "id_token")
 	before, after, _ := strings.Cut(string(a.Body), id)
-	s := yard.Signature{Answer: yard.Answer{Header: a.Header.Clone(), Body: []byte(before)}, After: []byte(after), Alg: alg}
+	s := yard.Signature{
+		Answer: yard.Answer{Header: a.Header.Clone(), Body: []byte(before)}, After: []byte(after), Alg: alg,
+	}
 	s.Header.Del("Content-Length")
 	signed, err := jose.ParseSigned(id, []jose.SignatureAlgorithm{jose.SignatureAlgorithm(alg)})
 	if err != nil {

@@ -31,7 +31,8 @@ func (b *bench) sustain(ctx context.Context, store seed.Store, partners int) err
 	}
 	defer f.close() //nolint:errcheck // the results were read
 	if b.profile {
-		if err := b.profileSales(ctx, "sustained-"+strings.ToLower(store.Name()), f.service, f.crowd, http.StatusCreated, f.next); err != nil {
+		if err := b.profileSales(ctx, "sustained-"+strings.ToLower(store.Name()), f.service, f.crowd,
+			http.StatusCreated, f.next); err != nil {
 			return err
 		}
 	}
@@ -68,10 +69,14 @@ func (b *bench) wholePath(ctx context.Context, store seed.Store, f *flow, name s
 	if store.Server != "" {
 		cpu = figure.AtMost(0.7, "ms")
 	}
-	b.add(figure.Single(name+": sustained", store.Name(), of, figure.Median(rates), "%.0f", "events/s", figure.Goal{}, noise.Share()))
-	b.add(figure.Single(name+": CPU per event, the database's included", store.Name(), of, each, "%.2f", "ms", cpu, noise.Share()))
-	b.add(figure.Single(name+": commits per event", store.Name(), of, (ended-commits)/float64(max(sold, 1)), "%.2f", "", figure.AtMost(0.2, ""), noise.Share()))
-	b.add(figure.Single(name+": memory of the server process", store.Name(), of, inMiB(highest), "%.0f", "MiB", figure.AtMost(150, "MiB"), noise.Share()))
+	b.add(figure.Single(name+": sustained", store.Name(), of, figure.Median(rates), "%.0f", "events/s", figure.Goal{},
+		noise.Share()))
+	b.add(figure.Single(name+": CPU per event, the database's included", store.Name(), of, each, "%.2f", "ms", cpu,
+		noise.Share()))
+	b.add(figure.Single(name+": commits per event", store.Name(), of, (ended-commits)/float64(max(sold, 1)), "%.2f",
+		"", figure.AtMost(0.2, ""), noise.Share()))
+	b.add(figure.Single(name+": memory of the server process", store.Name(), of, inMiB(highest), "%.0f", "MiB",
+		figure.AtMost(150, "MiB"), noise.Share()))
 	return nil
 }
 
@@ -89,12 +94,14 @@ func (p *post) publish(ctx context.Context) error {
 	client := courier.New(courier.Options{AllowPrivate: true})
 	defer client.Close()
 	book := &profile.Store{
-		DB: p.db, Now: app.Now, Check: profile.Checker{Client: client}, Partners: &partner.Store{DB: p.db, Now: app.Now},
+		DB: p.db, Now: app.Now, Check: profile.Checker{Client: client},
+		Partners: &partner.Store{DB: p.db, Now: app.Now},
 	}
 	var errs []error
 	for _, id := range p.partners {
 		url := p.urls[id]
-		_, _, _, err := book.Amend(ctx, audit.System("bench"), id, partner.Change{}, profile.URLChange{Webhook: &url}, false)
+		_, _, _, err := book.Amend(ctx, audit.System("bench"), id, partner.Change{}, profile.URLChange{Webhook: &url},
+			false)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

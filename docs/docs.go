@@ -21,7 +21,8 @@ var (
 // first are the guides that readers want first, in order. Others follow by name.
 var first = []string{
 	"first-hour", "partner", "webhooks", "connect", "commands", "portal",
-	"operator", "deploy", "keys", "selling", "stripe", "pages", "delivery", "console", "backup", "upgrade", "runbooks", "scaling",
+	"operator", "deploy", "keys", "selling", "stripe", "pages", "delivery", "console", "backup", "upgrade", "runbooks",
+	"scaling",
 	"security", "versions",
 }
 

@@ -71,5 +71,6 @@ func (i *impression) watch(ctx context.Context, pid int) {
 // addHonest adds a figure of an honest client.
 func (l *lab) addHonest(what string, i *impression) {
 	l.add(what+": another partner's GET /v2/profile", "median under 50 ms", "%s", i)
-	l.add(what+": highest resident size", "under 300 MiB", "%d MiB%s", i.memory>>20, map[bool]string{true: ", then it was killed"}[i.ended])
+	l.add(what+": highest resident size", "under 300 MiB", "%d MiB%s", i.memory>>20,
+		map[bool]string{true: ", then it was killed"}[i.ended])
 }

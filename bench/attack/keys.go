@@ -31,7 +31,8 @@ func keys(ctx context.Context, l *lab) error {
 	if err != nil {
 		return err
 	}
-	l.add(fmt.Sprintf("after %d wrong keys from an address: a right key on /v2, a right operator token", wrong), "200, 200", "%d, %d", partner, operator)
+	l.add(fmt.Sprintf("after %d wrong keys from an address: a right key on /v2, a right operator token", wrong),
+		"200, 200", "%d, %d", partner, operator)
 	l.add("one more wrong key", "429", "%d", last)
 	return nil
 }

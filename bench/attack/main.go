@@ -70,7 +70,8 @@ func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("attack", flag.ContinueOnError)
 	only := flags.String("only", "", "attacks to run, by commas: "+names())
 	flags.StringVar(&l.program, "program", "", "the claviger program to attack; without it, one built from this source")
-	flags.StringVar(&l.db, "db", "", "an empty PostgreSQL database; without it, a temporary SQLite file for each attack")
+	flags.StringVar(&l.db, "db", "",
+		"an empty PostgreSQL database; without it, a temporary SQLite file for each attack")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -107,7 +108,8 @@ func names() string {
 // build builds the program as released.
 func build(ctx context.Context, folder string) (string, error) {
 	path := filepath.Join(folder, "claviger")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", path, "claviger/cmd/claviger") //nolint:gosec // the path is ours
+	//nolint:gosec // the path is ours
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", path, "claviger/cmd/claviger")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the program: %w\n%s", err, out)

@@ -83,7 +83,9 @@ func readOnce(ctx context.Context, host, key string) (int, error) {
 		_ = tcp.SetReadBuffer(4 << 10)
 	}
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	if _, err := fmt.Fprintf(conn, "GET /v2/licenses/events?limit=100 HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", host, key); err != nil {
+	if _, err := fmt.Fprintf(conn,
+		"GET /v2/licenses/events?limit=100 HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", host,
+		key); err != nil {
 		return 0, err
 	}
 	r := bufio.NewReaderSize(conn, 64)

@@ -61,9 +61,11 @@ func passwords(ctx context.Context, l *lab) error {
 	again := t.signInHonestly(trying, returning, crowded)
 	stop()
 	all.Wait()
-	l.add(fmt.Sprintf("%d connections that try passwords: tried, told to wait", crowd), "–", "%d, %d", tried.Load(), refused.Load())
+	l.add(fmt.Sprintf("%d connections that try passwords: tried, told to wait", crowd), "–", "%d, %d", tried.Load(),
+		refused.Load())
 	l.add("a buyer who signs in meanwhile, from the first try to being in", "a few seconds", "%s", honest)
-	l.add("the same, from a network among theirs, with a browser that was signed in before", "a few seconds", "%s", again)
+	l.add("the same, from a network among theirs, with a browser that was signed in before", "a few seconds", "%s",
+		again)
 	return nil
 }
 
@@ -84,7 +86,8 @@ func (t *target) signInHonestly(ctx context.Context, client *http.Client, from s
 // signIn posts the form and returns the status.
 func (t *target) signIn(ctx context.Context, client *http.Client, from, email, password string) (int, error) {
 	form := url.Values{"email": {email}, "password": {password}}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.card.BaseURL+"/sign-in", strings.NewReader(form.Encode()))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, t.card.BaseURL+"/sign-in",
+		strings.NewReader(form.Encode()))
 	if err != nil {
 		return 0, err
 	}

@@ -55,7 +55,8 @@ func (l *lab) start(ctx context.Context, args ...string) (*target, error) {
 		"-c", `umask 022; exec "$0" "$@"`, l.program, "dev", "--json", "--addr", "127.0.0.1:0",
 		"--rate-limit", "600", "--log-level", "error", "--db", db,
 	}, args...)
-	t := &target{cmd: exec.CommandContext(ctx, "sh", command...), folder: folder} //nolint:gosec // the caller names the program
+	//nolint:gosec // the caller names the program
+	t := &target{cmd: exec.CommandContext(ctx, "sh", command...), folder: folder}
 	t.cmd.Stderr = os.Stderr
 	out, err := t.cmd.StdoutPipe()
 	if err != nil {
@@ -96,7 +97,10 @@ func (t *target) addPartner(ctx context.Context, name, webhook string) (seller, 
 	if err != nil {
 		return seller{}, err
 	}
-	_, err = market.PutPlan(ctx, p.ID, 1, operator.NewPlan{Name: "Basic", PriceCents: new(int64(5900)), Currency: new("USD")})
+	_, err = market.PutPlan(ctx, p.ID, 1, operator.NewPlan{
+		Name: "Basic", PriceCents: new(int64(5900)),
+		Currency: new("USD"),
+	})
 	return seller{p.ID, p.APIKey}, err
 }
 

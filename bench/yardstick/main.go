@@ -83,7 +83,8 @@ func serve(ctx context.Context, handler http.Handler) error {
 	}
 	s := &http.Server{
 		Handler:           handler,
-		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute,
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute,
+		IdleTimeout:    2 * time.Minute,
 		MaxHeaderBytes: httpd.DefaultMaxHeaderBytes,
 	}
 	context.AfterFunc(ctx, func() { _ = s.Close() })

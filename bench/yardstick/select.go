@@ -63,11 +63,12 @@ func (s *selector) serve(w http.ResponseWriter, r *http.Request) {
 	number, _ := strconv.ParseInt(r.URL.Query().Get("page"), 10, 64)
 	list := make([]license, 0, 100)
 	run, release := s.acquire()
-	err := run(r.Context(), page, []any{s.PartnerID, max(number-1, 0) * 100, int64(100)}, func(scan func(...any) error) error {
-		list = append(list, license{})
-		l := &list[len(list)-1]
-		return scan(&l.key, &l.redemption, &l.status, &l.tier, &l.created, &l.updated, &l.last)
-	})
+	err := run(r.Context(), page, []any{s.PartnerID, max(number-1, 0) * 100, int64(100)},
+		func(scan func(...any) error) error {
+			list = append(list, license{})
+			l := &list[len(list)-1]
+			return scan(&l.key, &l.redemption, &l.status, &l.tier, &l.created, &l.updated, &l.last)
+		})
 	release()
 	if err != nil || len(list) != 100 {
 		http.Error(w, "the page was not read", http.StatusInternalServerError)

@@ -21,21 +21,30 @@ import (
 // indexes that it needs.
 var tables = []string{
 	`CREATE TABLE y_partners (id BIGINT PRIMARY KEY, licenses BIGINT NOT NULL, events BIGINT NOT NULL)`,
-	`CREATE TABLE y_plans (partner_id BIGINT NOT NULL, tier BIGINT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (partner_id, tier))`,
-	`CREATE TABLE y_purchases (id BIGINT PRIMARY KEY, partner_id BIGINT NOT NULL, external_id TEXT NOT NULL, amount BIGINT NOT NULL, at BIGINT NOT NULL)`,
+	`CREATE TABLE y_plans (partner_id BIGINT NOT NULL, tier BIGINT NOT NULL, name TEXT NOT NULL,
+		PRIMARY KEY (partner_id, tier))`,
+	`CREATE TABLE y_purchases (
+		id BIGINT PRIMARY KEY, partner_id BIGINT NOT NULL, external_id TEXT NOT NULL,
+		amount BIGINT NOT NULL, at BIGINT NOT NULL)`,
 	`CREATE UNIQUE INDEX y_purchases_external ON y_purchases (partner_id, external_id)`,
-	`CREATE TABLE y_licenses (id BIGINT PRIMARY KEY, partner_id BIGINT NOT NULL, ord BIGINT NOT NULL, key TEXT NOT NULL UNIQUE, redemption TEXT NOT NULL UNIQUE,
+	`CREATE TABLE y_licenses (id BIGINT PRIMARY KEY, partner_id BIGINT NOT NULL, ord BIGINT NOT NULL,
+		key TEXT NOT NULL UNIQUE,
+		redemption TEXT NOT NULL UNIQUE,
 		status BIGINT NOT NULL, tier BIGINT NOT NULL, at BIGINT NOT NULL)`,
 	`CREATE UNIQUE INDEX y_licenses_ord ON y_licenses (partner_id, ord)`,
 	`CREATE INDEX y_licenses_status ON y_licenses (partner_id, status, ord)`,
 	`CREATE TABLE y_links (license_id BIGINT PRIMARY KEY, purchase_id BIGINT NOT NULL)`,
-	`CREATE TABLE y_events (id BIGINT PRIMARY KEY, partner_id BIGINT NOT NULL, ord BIGINT NOT NULL, license_id BIGINT NOT NULL, kind BIGINT NOT NULL, at BIGINT NOT NULL)`,
+	`CREATE TABLE y_events (
+		id BIGINT PRIMARY KEY, partner_id BIGINT NOT NULL, ord BIGINT NOT NULL,
+		license_id BIGINT NOT NULL, kind BIGINT NOT NULL, at BIGINT NOT NULL)`,
 	`CREATE UNIQUE INDEX y_events_ord ON y_events (partner_id, ord)`,
 	`CREATE INDEX y_events_license ON y_events (license_id, id)`,
 	`CREATE TABLE y_deliveries (event_id BIGINT PRIMARY KEY, body TEXT NOT NULL)`,
 	`CREATE TABLE y_outbox (event_id BIGINT PRIMARY KEY, partner_id BIGINT NOT NULL, due BIGINT NOT NULL)`,
 	`CREATE INDEX y_outbox_due ON y_outbox (partner_id, due)`,
-	`CREATE TABLE y_audit (id BIGINT PRIMARY KEY, at BIGINT NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL, subject TEXT NOT NULL, after TEXT NOT NULL)`,
+	`CREATE TABLE y_audit (
+		id BIGINT PRIMARY KEY, at BIGINT NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL,
+		subject TEXT NOT NULL, after TEXT NOT NULL)`,
 }
 
 // seller sells with a commit per order and a round trip per statement.
@@ -122,10 +131,12 @@ func (s *seller) setUp(ctx context.Context) func(statement) error {
 			}
 		}
 		for id := range int64(s.market.Partners) {
-			if err := run(ctx, `INSERT INTO y_partners (id, licenses, events) VALUES ($1, 0, 0)`, []any{id}, nil); err != nil {
+			if err := run(ctx, `INSERT INTO y_partners (id, licenses, events)
+				VALUES ($1, 0, 0)`, []any{id}, nil); err != nil {
 				return err
 			}
-			if err := run(ctx, `INSERT INTO y_plans (partner_id, tier, name) VALUES ($1, 1, 'Plan')`, []any{id}, nil); err != nil {
+			if err := run(ctx, `INSERT INTO y_plans (partner_id, tier, name)
+				VALUES ($1, 1, 'Plan')`, []any{id}, nil); err != nil {
 				return err
 			}
 		}
@@ -143,7 +154,9 @@ func (s *seller) round(ctx context.Context, length time.Duration) (yard.Sold, er
 			do := s.with(client)
 			for time.Since(begun) < length && errs[client] == nil {
 				n := s.sold.Add(1)
-				errs[client] = do(ctx, func(run statement) error { return s.order(ctx, run, int64(client%s.market.Partners), n) })
+				errs[client] = do(ctx, func(run statement) error {
+					return s.order(ctx, run, int64(client%s.market.Partners), n)
+				})
 			}
 		})
 	}
@@ -159,26 +172,37 @@ func (s *seller) order(ctx context.Context, run statement, partner, n int64) err
 	if isPostgres(s.market.DB) {
 		lock = " FOR UPDATE"
 	}
-	err := run(ctx, `SELECT licenses, events FROM y_partners WHERE id = $1`+lock, []any{partner}, func(scan func(...any) error) error { return scan(&licenses, &events) })
+	err := run(ctx, `SELECT licenses, events FROM y_partners
+		WHERE id = $1`+lock, []any{partner}, func(scan func(...any) error) error {
+		return scan(&licenses, &events)
+	})
 	if err == nil {
-		err = run(ctx, `SELECT name FROM y_plans WHERE partner_id = $1 AND tier = 1`, []any{partner}, func(scan func(...any) error) error { return scan(&name) })
+		err = run(ctx, `SELECT name FROM y_plans WHERE partner_id = $1
+			AND tier = 1`, []any{partner}, func(scan func(...any) error) error {
+			return scan(&name)
+		})
 	}
 	now, text := time.Now().UnixNano(), strconv.FormatInt(n, 10)
-	body := `{"license_key":"` + text + `","partner_plan_name":"` + name + `","padding":"` + strings.Repeat("x", 200) + `"}`
+	body := `{"license_key":"` + text + `","partner_plan_name":"` + name + `","padding":"` + strings.Repeat("x", 200) +
+		`"}`
 	for _, st := range []struct {
 		sql  string
 		args []any
 	}{
-		{`INSERT INTO y_purchases (id, partner_id, external_id, amount, at) VALUES ($1, $2, $3, 4900, $4)`, []any{n, partner, "order-" + text, now}},
+		{`INSERT INTO y_purchases (id, partner_id, external_id, amount, at)
+			VALUES ($1, $2, $3, 4900, $4)`, []any{n, partner, "order-" + text, now}},
 		{
-			`INSERT INTO y_licenses (id, partner_id, ord, key, redemption, status, tier, at) VALUES ($1, $2, $3, $4, $5, 1, 1, $6)`,
+			`INSERT INTO y_licenses (id, partner_id, ord, key, redemption, status, tier, at)
+				VALUES ($1, $2, $3, $4, $5, 1, 1, $6)`,
 			[]any{n, partner, licenses + 1, "license-" + text, "redemption-" + text, now},
 		},
 		{`INSERT INTO y_links (license_id, purchase_id) VALUES ($1, $1)`, []any{n}},
-		{`INSERT INTO y_events (id, partner_id, ord, license_id, kind, at) VALUES ($1, $2, $3, $1, 1, $4)`, []any{n, partner, events + 1, now}},
+		{`INSERT INTO y_events (id, partner_id, ord, license_id, kind, at)
+			VALUES ($1, $2, $3, $1, 1, $4)`, []any{n, partner, events + 1, now}},
 		{`INSERT INTO y_deliveries (event_id, body) VALUES ($1, $2)`, []any{n, body}},
 		{`INSERT INTO y_outbox (event_id, partner_id, due) VALUES ($1, $2, $3)`, []any{n, partner, now}},
-		{`INSERT INTO y_audit (id, at, actor, action, subject, after) VALUES ($1, $2, 'bench', 'purchase', $3, $4)`, []any{n, now, "license:" + text, body}},
+		{`INSERT INTO y_audit (id, at, actor, action, subject, after)
+			VALUES ($1, $2, 'bench', 'purchase', $3, $4)`, []any{n, now, "license:" + text, body}},
 		{`UPDATE y_partners SET licenses = licenses + 1, events = events + 1 WHERE id = $1`, []any{partner}},
 	} {
 		if err == nil {

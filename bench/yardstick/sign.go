@@ -29,7 +29,9 @@ func signing(_ context.Context, line []byte) (http.HandlerFunc, error) {
 		return nil, err
 	}
 	signer, err := jose.NewSigner(jose.SigningKey{
-		Algorithm: jose.SignatureAlgorithm(s.Alg), Key: jose.JSONWebKey{Key: key, KeyID: s.KeyID, Algorithm: s.Alg, Use: "sig"},
+		Algorithm: jose.SignatureAlgorithm(s.Alg), Key: jose.JSONWebKey{
+			Key: key, KeyID: s.KeyID, Algorithm: s.Alg, Use: "sig",
+		},
 	}, (&jose.SignerOptions{}).WithType("JWT"))
 	if err != nil {
 		return nil, fmt.Errorf("make a signer: %w", err)

@@ -72,7 +72,8 @@ func (c *checked) openLoop(ctx context.Context) (l *loop, why, do string) {
 			l.partner.RedirectURL,
 		), "Start claviger dev with --redirect " + c.redirect + "."
 	case l.partner.InitiateLoginURI != "":
-		return nil, "the partner has an initiate_login_uri, so its own application begins each connection", "Clear it in the settings to have the loop checked."
+		return nil, "the partner has an initiate_login_uri, so its own application begins each connection",
+			"Clear it in the settings to have the loop checked."
 	case err != nil || len(plans) == 0:
 		return nil, "the partner has no plans that could be sold", "Add one, or use the partner that claviger dev " +
 			"comes with."
@@ -114,23 +115,33 @@ func (l *loop) run(ctx context.Context, all *checkReport) error {
 		title, expected string
 		do              func(context.Context, *diagnose.Result) error
 	}{
-		{"the buyer comes back with a code", "a redirect to the saved URL with a code", func(ctx context.Context, _ *diagnose.Result) error {
-			err := l.sell(ctx)
-			if err != nil {
+		{
+			"the buyer comes back with a code", "a redirect to the saved URL with a code",
+			func(ctx context.Context, _ *diagnose.Result) error {
+				err := l.sell(ctx)
+				if err != nil {
+					return err
+				}
+				back, err := l.consent(ctx)
+				code = codeIn(back)
 				return err
-			}
-			back, err := l.consent(ctx)
-			code = codeIn(back)
-			return err
+			},
+		},
+		{
+			"code to token", "the token endpoint accepts code, client id and client secret",
+			func(ctx context.Context, r *diagnose.Result) (err error) {
+				token, err = l.exchange(ctx, r, code)
+				return err
+			},
+		},
+		{"token to license", "the license that was sold, active", func(ctx context.Context, r *diagnose.Result) error {
+			return l.read(ctx, r, token)
 		}},
-		{"code to token", "the token endpoint accepts code, client id and client secret", func(ctx context.Context, r *diagnose.Result) (err error) {
-			token, err = l.exchange(ctx, r, code)
-			return err
-		}},
-		{"token to license", "the license that was sold, active", func(ctx context.Context, r *diagnose.Result) error { return l.read(ctx, r, token) }},
 		{"the application exchanges a code itself", "no refusal, and a code that is used", l.application},
 	} {
-		begun := diagnose.Result{Scenario: loopName, Title: step.title, Expected: step.expected, Verdict: diagnose.Pass, Text: "it worked"}
+		begun := diagnose.Result{
+			Scenario: loopName, Title: step.title, Expected: step.expected, Verdict: diagnose.Pass, Text: "it worked",
+		}
 		result, _ := run.Step(ctx, begun, func(ctx context.Context, r *diagnose.Result) error {
 			if err := step.do(ctx, r); err != nil {
 				r.Verdict = diagnose.Fail

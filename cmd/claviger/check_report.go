@@ -75,7 +75,10 @@ func indented(s string) string {
 func (r *checkReport) line(result diagnose.Result) error {
 	if !r.person {
 		rows := [][]string{
-			{string(result.Verdict), result.Scenario, result.Title, oneLine(result.Text), oneLine(strings.Join(result.Do, " "))},
+			{
+				string(result.Verdict), result.Scenario, result.Title, oneLine(result.Text),
+				oneLine(strings.Join(result.Do, " ")),
+			},
 		}
 		if len(r.results) == 1 {
 			rows = append([][]string{{"verdict", "check", "step", "what came", "what to do"}}, rows...)

@@ -18,20 +18,31 @@ import (
 // prepare changes the services of a dev server before it starts. Only tests set it.
 var prepare func(*app.Services)
 
+// devText explains the command dev.
+const devText = "Runs the whole service with one partner (plans of tier 1 to 3), one buyer, one member of the " +
+	"partner and one operator in it, and prints their credentials. " +
+	"Webhooks may go to http and to this machine; there is no rate limit unless you ask for one. Payments " +
+	"are made at /dev/stripe/, which stands in for Stripe and moves no money, unless " +
+	"--stripe-secret-key names an account. Mails are shown at /dev/mail/, and sent nowhere unless " +
+	"--smtp-url names a server. " +
+	"Until you name your own application with --webhook and --redirect, a sample application at " +
+	"/dev/partner/ is the partner's: it shows what arrives.\n\n" +
+	"What happens is told in short lines on standard error; --log-format json or text writes the whole log " +
+	"in their place.\n\n" +
+	"Without --db the data is temporary: a fresh start each time, removed at the end. " +
+	"With --db it is kept, and the next start on the same --db prints the same credentials; --webhook, " +
+	"--redirect, --brand and --single-key then change what is stored. " +
+	"dev refuses a database that it did not make."
+
 func devCommand() *cobra.Command {
 	var webhook, redirect string
 	var asJSON, single bool
 	cmd := &cobra.Command{
 		Use: "dev", Short: "Run the service on your own machine, seeded, to develop against",
-		Long: "Runs the whole service with one partner (plans of tier 1 to 3), one buyer, one member of the partner and one operator in it, and prints their credentials. " +
-			"Webhooks may go to http and to this machine; there is no rate limit unless you ask for one. Payments are made at /dev/stripe/, which stands in for Stripe and moves no money, unless --stripe-secret-key names an account. Mails are shown at /dev/mail/, and sent nowhere unless --smtp-url names a server. " +
-			"Until you name your own application with --webhook and --redirect, a sample application at /dev/partner/ is the partner's: it shows what arrives.\n\n" +
-			"What happens is told in short lines on standard error; --log-format json or text writes the whole log in their place.\n\n" +
-			"Without --db the data is temporary: a fresh start each time, removed at the end. " +
-			"With --db it is kept, and the next start on the same --db prints the same credentials; --webhook, --redirect, --brand and --single-key then change what is stored. " +
-			"dev refuses a database that it did not make.",
+		Long: devText,
 		Example: "claviger dev\n" +
-			"claviger dev --db dev.db --webhook http://127.0.0.1:3000/webhook --redirect http://127.0.0.1:3000/callback\n" +
+			"claviger dev --db dev.db --webhook http://127.0.0.1:3000/webhook --redirect " +
+			"http://127.0.0.1:3000/callback\n" +
 			"claviger dev --addr 127.0.0.1:0 --json",
 		Args: exactly(),
 	}

@@ -86,7 +86,8 @@ func importFormat(flag, file string) (operator.ImportFormat, error) {
 	case flag == "csv", flag == "" && strings.EqualFold(filepath.Ext(file), ".csv"):
 		return operator.ImportCSV, nil
 	case flag == "ndjson",
-		flag == "" && (strings.EqualFold(filepath.Ext(file), ".ndjson") || strings.EqualFold(filepath.Ext(file), ".jsonl")):
+		flag == "" && (strings.EqualFold(filepath.Ext(file), ".ndjson") || strings.EqualFold(filepath.Ext(file),
+			".jsonl")):
 		return operator.ImportNDJSON, nil
 	}
 	return "", usage("is %s a table or lines of JSON? Say it with --format csv or --format ndjson", file)

@@ -92,7 +92,8 @@ func keysRotateCommand() *cobra.Command {
 		Use: "rotate", Short: "Let the next key sign, and make a new next one",
 		Long: "Makes the next key the active one as soon as it has been published for a day, so that every " +
 			"application has it by then, and makes a new next key immediately. " +
-			"With --now it signs immediately; applications that keep the published keys may then refuse sign-ins for up " +
+			"With --now it signs immediately; applications that keep the published keys may then refuse sign-ins " +
+			"for up " +
 			"to an hour. " +
 			"The replaced key stays published; revoke one that others may know with claviger keys revoke. " +
 			"Services that are running notice within a second.",

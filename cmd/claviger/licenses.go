@@ -13,7 +13,8 @@ import (
 
 func licensesCommand() *cobra.Command {
 	cmd := group("licenses", "Look at licenses of a running service",
-		"Asks the service at --url. With the API key of a partner you see that partner's licenses, with an operator token those of all.")
+		"Asks the service at --url. With the API key of a partner you see that partner's licenses, with an operator "+
+			"token those of all.")
 	cmd.AddCommand(licensesListCommand(), licensesShowCommand(), licensesExplainCommand())
 	return cmd
 }
@@ -24,7 +25,8 @@ func licensesListCommand() *cobra.Command {
 	var partnerID int64
 	cmd := &cobra.Command{
 		Use: "list", Short: "List licenses, the newest first",
-		Long: "Lists licenses, the newest first. --tier needs an API key; --email, --external-id and --partner need an operator token.",
+		Long: "Lists licenses, the newest first. --tier needs an API key; --email, --external-id and --partner need " +
+			"an operator token.",
 		Example: "claviger licenses list --status active\n" +
 			"claviger licenses list --key c550 --json\n" +
 			"claviger licenses list --email buyer@example.com",
@@ -48,28 +50,24 @@ func licensesListCommand() *cobra.Command {
 		}
 		if a.partner != nil {
 			if email != "" || externalID != "" || partnerID != 0 {
-				return usage(
-					"--email, --external-id and --partner need an operator token; an API key sees the licenses of one partner, and no buyers",
-				)
+				return usage("--email, --external-id and --partner need an operator token; an API key sees the " +
+					"licenses of one partner, and no buyers")
 			}
-			found, err := first(
-				a.partner.SearchLicenses(
-					cmd.Context(),
-					claviger.SearchFilter{Key: key, Status: *status, Tier: tier, Limit: pageSize(limit)},
-				),
-				limit,
-			)
+			found, err := first(a.partner.SearchLicenses(cmd.Context(), claviger.SearchFilter{
+				Key: key, Status: *status, Tier: tier, Limit: pageSize(limit),
+			}), limit)
 			if err != nil {
 				return err
 			}
 			return printList(cmd, r.asJSON, found, licenseColumns, licenseRow)
 		}
 		if tier != 0 {
-			return usage("--tier needs an API key; with an operator token use --status, --email, --external-id, --partner or --key")
+			return usage("--tier needs an API key; with an operator token use --status, --email, --external-id, " +
+				"--partner or --key")
 		}
 		found, err := first(a.operator.Licenses(cmd.Context(), operator.LicenseSearch{
-			LicenseKey: key, Email: email, ExternalID: externalID, PartnerID: partnerID, Status: operator.Status(*status),
-			Order: operator.Order{Limit: pageSize(limit)},
+			LicenseKey: key, Email: email, ExternalID: externalID, PartnerID: partnerID,
+			Status: operator.Status(*status), Order: operator.Order{Limit: pageSize(limit)},
 		}), limit)
 		if err != nil {
 			return err

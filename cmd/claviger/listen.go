@@ -35,17 +35,23 @@ type listener struct {
 	told bool // that the application is away
 }
 
+// listenText explains the command listen.
+const listenText = "Follows the events of a partner and posts each, as its webhook has it, to --forward-to, until it " +
+	"is interrupted. The service's own deliveries continue.\n\n" +
+	"It begins with the next event. Started again, it continues where it stopped, and says how many events " +
+	"it catches up with; --after begins behind an event. " +
+	"An application that cannot be reached is tried until it can; every answer counts.\n\n" +
+	"With a webhook secret each post is signed again, with the current time. Without it, it has the headers " +
+	"of the service's first attempt, whose timestamp is of that time: " +
+	"events that were never sent have no signature then."
+
 func listenCommand() *cobra.Command {
 	var to, secret, brand, state string
 	var after int64
 	var count int
 	cmd := &cobra.Command{
 		Use: "listen", Short: "Relay the webhooks of a running service to an application on this machine",
-		Long: "Follows the events of a partner and posts each, as its webhook has it, to --forward-to, until it is interrupted. The service's own deliveries continue.\n\n" +
-			"It begins with the next event. Started again, it continues where it stopped, and says how many events it catches up with; --after begins behind an event. " +
-			"An application that cannot be reached is tried until it can; every answer counts.\n\n" +
-			"With a webhook secret each post is signed again, with the current time. Without it, it has the headers of the service's first attempt, whose timestamp is of that time: " +
-			"events that were never sent have no signature then.",
+		Long:    listenText,
 		Example: "claviger listen --forward-to http://127.0.0.1:3000/webhook --secret-file secret.txt",
 		Args:    exactly(),
 	}
@@ -78,8 +84,11 @@ func listenCommand() *cobra.Command {
 			return err
 		}
 		l := &listener{
-			events: feed{a, *partnerID}, to: to, secret: cmp.Or(secret, os.Getenv(secretVariable)), count: count, asJSON: r.asJSON, cmd: cmd,
-			client: courier.New(courier.Options{AllowPrivate: true, UserAgent: "claviger-listen/" + app.ThisBuild().Version}),
+			events: feed{a, *partnerID}, to: to, secret: cmp.Or(secret, os.Getenv(secretVariable)), count: count,
+			asJSON: r.asJSON, cmd: cmd,
+			client: courier.New(courier.Options{
+				AllowPrivate: true, UserAgent: "claviger-listen/" + app.ThisBuild().Version,
+			}),
 			signer: courier.Signer{Brand: brand, UserAgent: "claviger-listen/" + app.ThisBuild().Version},
 			state:  cmp.Or(state, stateFile(r, *partnerID, to)),
 		}

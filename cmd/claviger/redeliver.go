@@ -126,7 +126,14 @@ func (j redeliverer) begin(ctx context.Context, f claviger.DeliveryFilter, rate 
 	for _, m := range []struct {
 		value string
 		to    **string
-	}{{f.State, &o.State}, {f.Event, &o.Event}, {f.StatusCode, &o.StatusCode}, {f.LicenseKey, &o.LicenseKey}, {stampFull(f.From), &o.From}, {stampFull(f.To), &o.To}} {
+	}{
+		{f.State, &o.State},
+		{f.Event, &o.Event},
+		{f.StatusCode, &o.StatusCode},
+		{f.LicenseKey, &o.LicenseKey},
+		{stampFull(f.From), &o.From},
+		{stampFull(f.To), &o.To},
+	} {
 		if m.value != "" {
 			*m.to = &m.value
 		}

@@ -71,7 +71,8 @@ func (r *remote) connect() (asker, error) {
 		a.operator, err = operator.NewClient(operator.Config{URL: url, Secret: token, HTTP: r.http})
 	default:
 		return asker{}, usage(
-			"who asks? Give a partner's API key with --api-key-file or %s, or an operator token with --token-file or %s",
+			"who asks? Give a partner's API key with --api-key-file or %s, or an operator token with --token-file "+
+				"or %s",
 			apiKeyVariable,
 			tokenVariable,
 		)

@@ -72,7 +72,8 @@ func tokenAddCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "add", SuggestFor: otherNamesOfAdd, Short: "Make a token and print it once",
-		Long: "Makes a token and prints it on standard output. Only a hash of it is stored, so it cannot be shown again.",
+		Long: "Makes a token and prints it on standard output. Only a hash of it is stored, so it cannot be shown " +
+			"again.",
 		Example: "claviger token add --name checkout --scopes sell --expires 365d\n" +
 			"claviger token add --name admin --scopes admin",
 		Args: exactly(),

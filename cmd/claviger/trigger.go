@@ -46,14 +46,16 @@ func triggerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trigger purchase|activate|plan|deactivate|refund",
 		Short: "Have something happen to a license of a running service, as its webhooks then tell",
-		Long: "Does what it says to a license, by the operator's API. These are real acts with real events and webhooks: use it against claviger dev, or an installation for tests.\n\n" +
+		Long: "Does what it says to a license, by the operator's API. These are real acts with real events and " +
+			"webhooks: use it against claviger dev, or an installation for tests.\n\n" +
 			"    purchase    sells a license\n" +
 			"    activate    activates it on behalf of its owner; --email says who that becomes\n" +
 			"    plan        changes its plan to --tier\n" +
 			"    deactivate  disconnects it, as its owner can; activate connects it again\n" +
 			"    refund      refunds it\n\n" +
 			"Without --license a new one is sold first, and activated where that is needed. " +
-			"--raw sends the body of a file to the operator's API in place of one made from the flags. Prints the license as it is then.",
+			"--raw sends the body of a file to the operator's API in place of one made from the flags. Prints the " +
+			"license as it is then.",
 		Example: "claviger trigger purchase --tier 2 --email buyer@example.com\n" +
 			"claviger trigger plan --license 3794577c-3a4f-4d0c-9c5e-0d6c2f0fc550 --tier 3",
 		Args:      triggerArgs,

@@ -25,7 +25,8 @@ const waitLook = 250 * time.Millisecond
 
 func waitCommand() *cobra.Command {
 	cmd := group("wait", "Wait until a webhook was delivered or a mail was sent",
-		"For scripts and tests: ends with 0 when it has happened, also if it had before, and with 4 when --timeout passed.")
+		"For scripts and tests: ends with 0 when it has happened, also if it had before, and with 4 when --timeout "+
+			"passed.")
 	cmd.AddCommand(waitDeliveryCommand(), waitMailCommand())
 	return cmd
 }
@@ -59,7 +60,8 @@ func waitDeliveryCommand() *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use: "delivery", Short: "Wait until the webhook of an event was delivered",
-		Long: "Waits until there is a delivery that matches, and prints it. --state waits for another state than delivered.",
+		Long: "Waits until there is a delivery that matches, and prints it. --state waits for another state than " +
+			"delivered.",
 		Example: "claviger wait delivery --license 3794577c-3a4f-4d0c-9c5e-0d6c2f0fc550 --event activate\n" +
 			"claviger wait delivery --event-id 4711 --timeout 2m",
 		Args: exactly(),
@@ -82,13 +84,14 @@ func waitDeliveryCommand() *cobra.Command {
 		f.State = cmp.Or(*state, "delivered")
 		f.Event = *kind
 		f.Limit = 1
-		found, err := until(cmd.Context(), timeout, "the delivery", func(ctx context.Context) (claviger.Delivery, bool, error) {
-			list, err := first(a.deliveries(ctx, *partnerID, f), 1)
-			if err != nil || len(list) == 0 {
-				return claviger.Delivery{}, false, err
-			}
-			return list[0], true, nil
-		})
+		found, err := until(cmd.Context(), timeout, "the delivery",
+			func(ctx context.Context) (claviger.Delivery, bool, error) {
+				list, err := first(a.deliveries(ctx, *partnerID, f), 1)
+				if err != nil || len(list) == 0 {
+					return claviger.Delivery{}, false, err
+				}
+				return list[0], true, nil
+			})
 		if err != nil {
 			return err
 		}
@@ -115,7 +118,8 @@ func waitMailCommand() *cobra.Command {
 	var asJSON, link bool
 	cmd := &cobra.Command{
 		Use: "mail", Short: "Wait until claviger dev has written a mail, and print it",
-		Long:    "Waits until the newest mail that matches is there, and prints its text; with --link the first link in it alone. Only claviger dev shows its mails.",
+		Long: "Waits until the newest mail that matches is there, and prints its text; with --link the first " +
+			"link in it alone. Only claviger dev shows its mails.",
 		Example: "claviger wait mail --to buyer@example.com --subject sign --link",
 		Args:    exactly(),
 	}

@@ -85,7 +85,8 @@ type Store struct {
 	Serves func(ctx context.Context, r sqldb.Reader, userID int64) (bool, error)
 }
 
-const columns = `id, email, name, external_id, operator_role, second_factor, session_epoch, staff_epoch, proven_at, pending_since, operator_since, created_at, updated_at, erased_at`
+const columns = `id, email, name, external_id, operator_role, second_factor, session_epoch, staff_epoch, proven_at,
+	pending_since, operator_since, created_at, updated_at, erased_at`
 
 func (u *User) dest() []any {
 	return []any{
@@ -307,7 +308,8 @@ func Erase(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, at time.
 	}
 	mail.Erase(tx, before.Email)
 	tx.Queue(
-		`UPDATE users SET email = '', email_key = '', name = '', external_id = '', operator = $3, operator_role = '', operator_since = 0, second_factor = $3, password_hash = '',
+		`UPDATE users SET email = '', email_key = '', name = '', external_id = '', operator = $3, operator_role = '',
+			operator_since = 0, second_factor = $3, password_hash = '',
 		proven_at = 0, pending_since = 0, updated_at = $2, erased_at = $2 WHERE id = $1 AND erased_at = 0`,
 		id,
 		at,

@@ -89,7 +89,8 @@ func (f *Finder) look(persons []Person) {
 	// erased_at is evaluated again after a wait for the row.
 	f.queued = sqldb.QueueQuery(f.tx, scan, `SELECT `+columns+` FROM users WHERE erased_at = 0 AND id IN (
 			SELECT id FROM users WHERE external_id = ANY($1) AND external_id <> ''
-			UNION SELECT id FROM users WHERE email_key = ANY($2) AND email_key <> '') ORDER BY id`+f.tx.ForUpdate, externals, emails)
+			UNION SELECT id FROM users WHERE email_key = ANY($2) AND email_key <> '')
+			ORDER BY id`+f.tx.ForUpdate, externals, emails)
 }
 
 // know waits for the queued query and adds its users.

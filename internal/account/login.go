@@ -85,7 +85,8 @@ func (l *login) save(tx *sqldb.Tx, at time.Time) {
 	l.UpdatedAt = at
 	l.PendingSince = time.Time{}
 	tx.Queue(
-		`UPDATE users SET name = $2, password_hash = $3, session_epoch = $4, proven_at = $5, second_factor = $7, pending_since = 0, updated_at = $6 WHERE id = $1`,
+		`UPDATE users SET name = $2, password_hash = $3, session_epoch = $4, proven_at = $5, second_factor = $7,
+			pending_since = 0, updated_at = $6 WHERE id = $1`,
 		l.ID,
 		l.Name,
 		l.password,

@@ -112,7 +112,8 @@ func (u User) setRole(ctx context.Context, tx *sqldb.Tx, by audit.Actor, role Ro
 		u.StaffEpoch++
 	}
 	tx.Queue(
-		`UPDATE users SET operator_role = $2, operator = $3, operator_since = $4, updated_at = $5, session_epoch = $6, staff_epoch = $7 WHERE id = $1`,
+		`UPDATE users SET operator_role = $2, operator = $3, operator_since = $4, updated_at = $5, session_epoch = $6,
+			staff_epoch = $7 WHERE id = $1`,
 		u.ID,
 		role,
 		u.Operator(),

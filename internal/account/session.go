@@ -58,7 +58,8 @@ func (s *Sessions) find(ctx context.Context, hash string) (string, error) {
 			ctx,
 			s.DB,
 			func(r *sqldb.Row, u *User) error { return r.Scan(append(u.dest(), &text)...) },
-			`SELECT `+columns+`, data FROM sessions JOIN signed_sessions ON signed_sessions.hash = sessions.hash JOIN users ON users.id = user_id
+			`SELECT `+columns+`, data FROM sessions JOIN signed_sessions ON signed_sessions.hash = sessions.hash
+				JOIN users ON users.id = user_id
 			WHERE sessions.hash = $1 AND sessions.expires_at > $2 AND data <> ''`,
 			hash,
 			now,

@@ -61,7 +61,8 @@ func (b *Store) NoteSession(ctx context.Context, key string, s NewSession) error
 		}
 		tx.Queue(`INSERT INTO signed_sessions (hash, user_id, epoch, browser, client, begun_at, seen_at, expires_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (hash) DO UPDATE SET
-			user_id = excluded.user_id, epoch = excluded.epoch, browser = excluded.browser, client = excluded.client, seen_at = excluded.seen_at`,
+			user_id = excluded.user_id, epoch = excluded.epoch, browser = excluded.browser, client = excluded.client,
+			seen_at = excluded.seen_at`,
 			hash, s.UserID, s.Epoch, s.Browser, s.Client, s.BegunAt, now, now.Add(sessionKept))
 		if !s.NewBrowser || !b.Mail.Sends(mail.NewSignIn) {
 			return nil

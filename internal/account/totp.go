@@ -171,7 +171,8 @@ func (b *Store) AddTOTP(
 		tx.Queue(
 			`INSERT INTO totp_secrets (user_id, sealed, last_step, created_at, last_used_at) VALUES ($1, $2, $3, $4, 0)
 			ON CONFLICT (user_id)
-			DO UPDATE SET sealed = excluded.sealed, last_step = excluded.last_step, created_at = excluded.created_at, last_used_at = 0`,
+			DO UPDATE SET sealed = excluded.sealed, last_step = excluded.last_step, created_at = excluded.created_at,
+			last_used_at = 0`,
 			userID,
 			b.Sealer.Seal(totpLabel(userID), e.Secret),
 			step,

@@ -46,7 +46,9 @@ type explanation struct {
 }
 
 // ExplainLicense answers with the reason for a license's status; see LicenseEvents.
-func (c *Common) ExplainLicense(w http.ResponseWriter, r *http.Request, find func(context.Context) (license.License, error)) error {
+func (c *Common) ExplainLicense(
+	w http.ResponseWriter, r *http.Request, find func(context.Context) (license.License, error),
+) error {
 	l, err := find(r.Context())
 	if err != nil {
 		return err

@@ -138,7 +138,8 @@ func cursorPage(q url.Values) (paging.Page, error) {
 func errCursor() error {
 	return fault.Parameter(
 		"cursor",
-		"is not a cursor of this list. Follow the next link of a page unchanged, or leave cursor out to begin with the first page.",
+		"is not a cursor of this list. Follow the next link of a page unchanged, or leave cursor out to begin with "+
+			"the first page.",
 	)
 }
 
@@ -155,6 +156,12 @@ func (c *Common) deliveryFilter(
 
 // findLicense finds a license by its key.
 type findLicense = func(ctx context.Context, key string) (license.License, error)
+
+// notTime is the fault of a parameter that is no time.
+func notTime(name string) error {
+	return fault.Parameter(name, "must be an RFC 3339 time such as 2026-11-15T09:30:00Z; the plus sign of an offset "+
+		"is written %%2B.")
+}
 
 // readFilter reads the filters of deliveries. A missing license matches nothing.
 func (c *Common) readFilter(
@@ -181,7 +188,8 @@ func (c *Common) readFilter(
 		if f.Codes, ok = history.ParseCodes(s); !ok {
 			return f, l, fault.Parameter(
 				"status_code",
-				"must be a status such as 404, a class such as 4xx, none for attempts without an answer, or why there was none: %s.",
+				"must be a status such as 404, a class such as 4xx, none for attempts without an answer, or why "+
+					"there was none: %s.",
 				diagnose.CauseList(),
 			)
 		}
@@ -190,10 +198,7 @@ func (c *Common) readFilter(
 		if s := get(name); s != "" {
 			at, err := wire.ParseTime(s)
 			if err != nil {
-				return f, l, fault.Parameter(
-					name,
-					"must be an RFC 3339 time such as 2026-11-15T09:30:00Z; the plus sign of an offset is written %%2B.",
-				)
+				return f, l, notTime(name)
 			}
 			*to = Storable(at)
 		}

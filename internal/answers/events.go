@@ -43,7 +43,9 @@ func (c *Common) PartnerEvents(w http.ResponseWriter, r *http.Request, partnerID
 
 // LicenseEvents answers with the events of the license that find returns. find is called after the
 // parameters are checked.
-func (c *Common) LicenseEvents(w http.ResponseWriter, r *http.Request, find func(context.Context) (license.License, error)) error {
+func (c *Common) LicenseEvents(
+	w http.ResponseWriter, r *http.Request, find func(context.Context) (license.License, error),
+) error {
 	q, err := wire.Query(r, "event", "after", "page", "limit", "order")
 	if err != nil {
 		return err

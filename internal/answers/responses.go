@@ -12,7 +12,9 @@ import (
 )
 
 // LicenseResponses answers with the webhook responses of a license; see LicenseEvents.
-func (c *Common) LicenseResponses(w http.ResponseWriter, r *http.Request, find func(context.Context) (license.License, error)) error {
+func (c *Common) LicenseResponses(
+	w http.ResponseWriter, r *http.Request, find func(context.Context) (license.License, error),
+) error {
 	q, err := wire.Query(r, "success", "page", "limit", "order")
 	if err != nil {
 		return err

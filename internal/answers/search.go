@@ -56,10 +56,7 @@ func licenseFind(q url.Values) (f license.Find, before int64, err error) {
 		if q.Has(name) {
 			at, err := wire.ParseTime(q.Get(name))
 			if err != nil {
-				return f, 0, fault.Parameter(
-					name,
-					"must be an RFC 3339 time such as 2026-11-15T09:30:00Z; the plus sign of an offset is written %%2B.",
-				)
+				return f, 0, notTime(name)
 			}
 			*to = Storable(at)
 		}

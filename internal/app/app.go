@@ -237,20 +237,28 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	a.runs = a.runLog(db)
 	a.node = &cluster.Node{DB: db, Log: a.log, Now: a.cfg.Machine, Host: a.runs.Node}
 	a.sender = &mail.Sender{DB: db, Now: a.cfg.Now, Sealer: box, Transport: a.cfg.transport(), Log: a.log}
-	r := &Services{DB: db, History: history.Reader{DB: db}, Mail: &mail.Outbox{Sealer: box, Wake: a.node.Waker(mailJob), Off: a.cfg.mailsOff(), Look: mail.Look{Name: a.cfg.Name}}}
-	r.Audit = &audit.Log{DB: db}
+	r := &Services{DB: db, History: history.Reader{DB: db}, Audit: &audit.Log{DB: db}}
+	r.Mail = &mail.Outbox{
+		Sealer: box, Wake: a.node.Waker(mailJob), Off: a.cfg.mailsOff(), Look: mail.Look{Name: a.cfg.Name},
+	}
 	r.Partners = &partner.Store{
 		DB: db, Sealer: box, Now: a.cfg.Now, Brand: a.cfg.Brand, Uses: partner.NewUses(db, a.log),
 		Pictures: partner.NewPictures(),
 	}
-	r.Accounts = &account.Store{DB: db, Now: a.cfg.Now, PublicURL: a.url, Marketplace: a.cfg.Name, Mail: r.Mail, Sealer: box, Require: a.cfg.RequireSecondFactor, TokenUses: account.NewTokenUses(db, a.log)}
-	r.Inviter = &partner.Inviter{Partners: r.Partners, Mail: r.Mail, PublicURL: a.url, Marketplace: cmp.Or(a.cfg.Name, "Claviger")}
+	r.Accounts = a.accounts(r, box)
+	r.Inviter = &partner.Inviter{Partners: r.Partners, Mail: r.Mail, PublicURL: a.url}
+	r.Inviter.Marketplace = cmp.Or(a.cfg.Name, "Claviger")
 	r.Partners.Accounts = r.Accounts
 	r.Accounts.Serves = partner.Serves
 	a.linkMailer = &account.LinkMailer{Store: r.Accounts, Log: a.log}
 	r.Accounts.Asked = a.node.Waker(linksJob)
-	r.Profiles = &profile.Store{DB: db, Partners: r.Partners, Now: a.cfg.Now, Check: profile.Checker{Client: a.caller, Often: a.cfg.TestMoney && a.cfg.RateLimit == 0}}
-	r.TestMail = &outage.TestMailer{DB: db, Now: a.cfg.Now, Profiles: r.Profiles, Service: a.service(), Links: a.links(), Mail: r.Mail}
+	r.Profiles = &profile.Store{
+		DB: db, Partners: r.Partners, Now: a.cfg.Now,
+		Check: profile.Checker{Client: a.caller, Often: a.cfg.TestMoney && a.cfg.RateLimit == 0},
+	}
+	r.TestMail = &outage.TestMailer{
+		DB: db, Now: a.cfg.Now, Profiles: r.Profiles, Service: a.service(), Links: a.links(), Mail: r.Mail,
+	}
 	r.Checks = &profile.Runs{Store: r.Profiles, Log: a.log}
 	a.dispatcher = a.buildDispatcher(r)
 	r.Webhooks = &webhook.Outbox{DB: db, Now: a.cfg.Now, Tell: a.dispatcher.Tell, Checks: r.Profiles}
@@ -259,7 +267,8 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.Profiles.Changed = r.Webhooks.FollowProfile
 	r.Events = &event.Log{DB: db, Outbox: r.Webhooks}
 	r.Simulator = &simulator.Simulator{
-		DB: db, Partners: r.Partners, Profiles: r.Profiles, Events: r.Events, History: r.History, Client: a.caller, Now: a.cfg.Now, Log: a.log,
+		DB: db, Partners: r.Partners, Profiles: r.Profiles, Events: r.Events, History: r.History, Client: a.caller,
+		Now: a.cfg.Now, Log: a.log,
 	}
 	r.Licenses = &license.Store{
 		DB: db, Now: a.cfg.Now, Events: r.Events, Gather: &license.Gatherer{}, Log: a.log, Accounts: r.Accounts,
@@ -269,14 +278,28 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.OAuth = a.connect(r, box)
 	r.Today = a.today(r)
 	r.Stats = &stats.Store{DB: db, Now: a.cfg.Now}
-	r.Requests = &requestlog.Log{DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Metrics: requestlog.NewMetrics(a.server.Metrics), Logger: a.log}
+	r.Requests = &requestlog.Log{
+		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Metrics: requestlog.NewMetrics(a.server.Metrics), Logger: a.log,
+	}
 	a.server.Requests = r.Requests
 	r.Exports = &export.Exporter{
-		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Events: r.Events, Audit: r.Audit, History: r.History, Requests: r.Requests, Accounts: r.Accounts,
+		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Events: r.Events, Audit: r.Audit, History: r.History,
+		Requests: r.Requests, Accounts: r.Accounts,
 	}
-	r.Bulk = &bulk.Store{DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Partners: r.Partners, Outbox: r.Webhooks, Accounts: r.Accounts, Payments: r.Payments, Log: a.log}
+	r.Bulk = &bulk.Store{
+		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Partners: r.Partners, Outbox: r.Webhooks, Accounts: r.Accounts,
+		Payments: r.Payments, Log: a.log,
+	}
 	r.Support = r.support()
 	a.services = r
+}
+
+// accounts returns the store of users.
+func (a *App) accounts(r *Services, box *secret.Sealer) *account.Store {
+	return &account.Store{
+		DB: r.DB, Now: a.cfg.Now, PublicURL: a.url, Marketplace: a.cfg.Name, Mail: r.Mail, Sealer: box,
+		Require: a.cfg.RequireSecondFactor, TokenUses: account.NewTokenUses(r.DB, a.log),
+	}
 }
 
 // guesses is the number of wrong keys or tokens per minute and address before the client is told to
@@ -307,14 +330,20 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 	}
 	partners := &api.API{
 		Common: common, Webhooks: r.Webhooks, Profiles: r.Profiles,
-		Portal: api.Portal{Policy: a.policy(), Audit: r.Audit, Accounts: r.Accounts, TestMail: r.TestMail, Simulator: r.Simulator},
-		Brand:  a.cfg.Brand, Version: ThisBuild().String(), Limit: limit(a.cfg.RateLimit), Guard: guard, RedeliveryLimit: limit(redeliveries),
-		Readers: &wire.Share{Total: readersForPartners(r.DB)}, Bytes: &wire.Share{Total: unsent},
+		Portal: api.Portal{
+			Policy: a.policy(), Audit: r.Audit, Accounts: r.Accounts, TestMail: r.TestMail, Simulator: r.Simulator,
+		},
+		Brand: a.cfg.Brand, Version: ThisBuild().String(), Limit: limit(a.cfg.RateLimit), Guard: guard,
+		RedeliveryLimit: limit(redeliveries),
+		Readers:         &wire.Share{Total: readersForPartners(r.DB)}, Bytes: &wire.Share{Total: unsent},
 	}
 	marketplace := &operator.Operator{
-		Common: common, Accounts: r.Accounts, Profiles: r.Profiles, Webhooks: r.Webhooks, Audit: r.Audit, Support: r.Support,
+		Common: common, Accounts: r.Accounts, Profiles: r.Profiles, Webhooks: r.Webhooks,
+		Audit: r.Audit, Support: r.Support,
 		TestMail: r.TestMail, Payments: r.Payments, Guard: guard, Batches: &wire.Share{Total: 8}, Bulk: r.Bulk,
-		Service: operator.Service{DB: r.DB, Today: r.Today, Mail: r.Mail, Keys: r.OAuth.Keys, Stats: r.Stats, Settings: a.settings()},
+		Service: operator.Service{
+			DB: r.DB, Today: r.Today, Mail: r.Mail, Keys: r.OAuth.Keys, Stats: r.Stats, Settings: a.settings(),
+		},
 	}
 	pages, notFound, err := a.pages()
 	if err != nil {

@@ -85,8 +85,9 @@ type Config struct {
 	OwnHosts  bool             // the Host of requests must be one of the service
 	Hurry     <-chan struct{}  // closed to cut DrainDelay short; nil: never
 
-	Wrap func(http.Handler) http.Handler                                      // wraps all handlers; nil: no wrapper
-	Dial func(ctx context.Context, network, address string) (net.Conn, error) // connects for webhooks, unguarded; nil: by the settings
+	Wrap func(http.Handler) http.Handler // wraps all handlers; nil: no wrapper
+	// connects for webhooks, unguarded; nil: by the settings
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // LogFormat is the format of log lines.
@@ -195,7 +196,8 @@ func (c Config) Advice() []string {
 	}
 	if !c.Mail.Configured() {
 		say(
-			"smtp-url is not set: people cannot sign up or get a sign-in link by email, and partners' contacts are not " +
+			"smtp-url is not set: people cannot sign up or get a sign-in link by email, and partners' contacts are " +
+				"not " +
 				"told when webhooks fail; set smtp-url and mail-from",
 		)
 	}

@@ -105,13 +105,18 @@ func (a *App) work() []func(context.Context) {
 		a.job(
 			redeliveriesJob,
 			nil,
-			(&redelivery.Worker{Store: a.services.Redeliveries, Log: a.log, Ran: a.runs.Of(redeliveriesJob, time.Second)}).Run,
+			(&redelivery.Worker{
+				Store: a.services.Redeliveries, Log: a.log, Ran: a.runs.Of(redeliveriesJob, time.Second),
+			}).Run,
 		),
 		a.job(outagesJob, nil, watch.Run),
 		a.job(
 			countJob,
 			nil,
-			(&queue.Counter{Figures: &queue.Figures{DB: a.services.DB, Now: a.cfg.Now}, Ran: a.runs.Of(countJob, queue.CountEvery), Log: a.log}).Run,
+			(&queue.Counter{
+				Figures: &queue.Figures{DB: a.services.DB, Now: a.cfg.Now}, Ran: a.runs.Of(countJob, queue.CountEvery),
+				Log: a.log,
+			}).Run,
 		),
 		a.job(mailJob, a.sender.Wake, a.sender.Run),
 		a.job(linksJob, a.linkMailer.Wake, a.linkMailer.Run),

@@ -122,7 +122,8 @@ func pendingAdvice(s sqldb.Schema) string {
 	if s.Stop {
 		return "Stop all nodes, take a backup, and run claviger migrate; or start claviger serve, which does it."
 	}
-	return "Take a backup and run claviger migrate, while nodes of the previous version run; or start claviger serve, which does it."
+	return "Take a backup and run claviger migrate, while nodes of the previous version run; or start claviger " +
+		"serve, which does it."
 }
 
 // errUndo rolls back a transaction.
@@ -144,7 +145,8 @@ func (e *examination) writable(ctx context.Context) {
 	if !errors.Is(err, errUndo) {
 		e.say(
 			name, Failed,
-			"Name the primary server in db, not a replica; the user needs all rights on the tables, and the disk must not be full or read-only.",
+			"Name the primary server in db, not a replica; the user needs all rights on the tables, and the disk "+
+				"must not be full or read-only.",
 			"the database takes no writes: %v", err,
 		)
 		return
@@ -169,7 +171,8 @@ func (e *examination) clock(ctx context.Context) {
 		e.say(name, Passed, "", "the database has the clock of this machine")
 	case off.Abs() > maxClock:
 		e.say(name, Failed,
-			"Let both machines follow a time server (chrony or systemd-timesyncd): codes, tokens and webhook signatures carry the time.",
+			"Let both machines follow a time server (chrony or systemd-timesyncd): codes, tokens and webhook "+
+				"signatures carry the time.",
 			"the clock of the database is %v from this machine's", off)
 	default:
 		e.say(name, Passed, "", "the clock of the database is %v from this machine's", off)
@@ -220,7 +223,8 @@ func (e *examination) key(ctx context.Context) {
 	if err != nil {
 		e.say(
 			name, Failed,
-			"Set secret-key to the key that this database was used with; after a replacement, set secret-key-previous and run claviger secret rotate.",
+			"Set secret-key to the key that this database was used with; after a replacement, set "+
+				"secret-key-previous and run claviger secret rotate.",
 			"%v", err,
 		)
 		return
@@ -269,7 +273,8 @@ func (e *examination) mail(ctx context.Context) {
 		if err := server.Try(ctx); err != nil {
 			e.say(
 				name, Failed,
-				"Check host, port, user and password in smtp-url; smtps:// is for TLS from the first byte, smtp:// for STARTTLS.",
+				"Check host, port, user and password in smtp-url; smtps:// is for TLS from the first byte, smtp:// "+
+					"for STARTTLS.",
 				"%v", err,
 			)
 			return
@@ -307,7 +312,8 @@ func (e *examination) proxies(context.Context) {
 		e.say(name, Skipped, "", "public-url is not set")
 	case u.Scheme == "https" && len(e.cfg.TrustedProxies) == 0:
 		e.say(name, Warned, "Set trusted-proxies to the address of the proxy, such as 127.0.0.1/32.",
-			"public-url is https, so a proxy is in front, and trusted-proxies does not name it: all clients look like one, to rate limits and in the audit")
+			"public-url is https, so a proxy is in front, and trusted-proxies does not name it: all clients look "+
+				"like one, to rate limits and in the audit")
 	default:
 		e.say(name, Passed, "", "proxies in front: %d declared", len(e.cfg.TrustedProxies))
 	}

@@ -169,7 +169,8 @@ func stopped(ctx context.Context, db *sqldb.DB) error {
 	if err != nil || n == 0 && holder != sqldb.Others {
 		return err
 	}
-	return errors.New("the service runs on this database with a version before 1.0.0, which fails on the new schema; stop all of its nodes first")
+	return errors.New("the service runs on this database with a version before 1.0.0, which fails on the new " +
+		"schema; stop all of its nodes first")
 }
 
 // current checks that the schema is current, and that this version may run on it.

@@ -29,9 +29,9 @@ import (
 func (a *App) connect(r *Services, box *secret.Sealer) *oauth.Server {
 	keys := &oauth.Keys{DB: r.DB, Sealer: box, Now: a.cfg.Now}
 	return &oauth.Server{
-		DB: r.DB, Sealer: box, Now: a.cfg.Now, Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses, Keys: keys,
-		Issuer: a.url,
-		Life:   oauth.Lifetimes{Code: a.cfg.CodeLife, Access: a.cfg.AccessLife, Refresh: a.cfg.RefreshLife},
+		DB: r.DB, Sealer: box, Now: a.cfg.Now, Partners: r.Partners, Profiles: r.Profiles, Licenses: r.Licenses,
+		Keys: keys, Issuer: a.url,
+		Life: oauth.Lifetimes{Code: a.cfg.CodeLife, Access: a.cfg.AccessLife, Refresh: a.cfg.RefreshLife},
 	}
 }
 
@@ -45,6 +45,15 @@ func (a *App) prepareKeys(ctx context.Context) error {
 	return err
 }
 
+// descriptions lists the APIs that the guides describe.
+func descriptions() []docsite.API {
+	return []docsite.API{
+		{Title: "Partner API", URL: "/v2/openapi.json", Description: api.Description()},
+		{Title: "OAuth and OpenID", URL: "/openid/openapi.json", Description: oauth.Description()},
+		{Title: "Operator API", URL: "/operator/v1/openapi.json", Description: operator.Description()},
+	}
+}
+
 // pages returns the routes of all pages, and the handler of unknown paths. All page packages share
 // the sessions.
 func (a *App) pages() ([]wire.Route, http.Handler, error) {
@@ -56,7 +65,13 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 	for _, load := range []struct {
 		pages **ui.Pages
 		read  func(brand, publicURL string) (*ui.Pages, error)
-	}{{&shopPages, shop.NewPages}, {&signinPages, signin.NewPages}, {&portalPages, portal.NewPages}, {&consolePages, console.NewPages}, {&docPages, docsite.NewPages}} {
+	}{
+		{&shopPages, shop.NewPages},
+		{&signinPages, signin.NewPages},
+		{&portalPages, portal.NewPages},
+		{&consolePages, console.NewPages},
+		{&docPages, docsite.NewPages},
+	} {
 		if *load.pages, err = load.read(a.cfg.Name, a.url); err != nil {
 			return nil, nil, err
 		}
@@ -85,24 +100,20 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 		people.Throttle = ui.NewThrottle(a.cfg.Now)
 	}
 	buyers := &shop.Shop{
-		Site: site(shopPages), Partners: r.Partners, Licenses: r.Licenses, Webhooks: r.Webhooks, OAuth: r.OAuth, Payments: r.Payments, Now: a.cfg.Now,
-		ShowAfter: 200 * time.Millisecond, WaitAtMost: time.Second, TestMoney: a.cfg.TestMoney,
+		Site: site(shopPages), Partners: r.Partners, Licenses: r.Licenses, Webhooks: r.Webhooks, OAuth: r.OAuth,
+		Payments: r.Payments, Now: a.cfg.Now, ShowAfter: 200 * time.Millisecond, WaitAtMost: time.Second,
+		TestMoney: a.cfg.TestMoney,
 	}
 	members := &portal.Handler{
-		Site: site(portalPages), Partners: r.Partners, Profiles: r.Profiles, Checks: r.Checks, Licenses: r.Licenses, Events: r.Events,
-		Webhooks: r.Webhooks, Audit: r.Audit, Inviter: r.Inviter, TestMail: r.TestMail, Requests: r.Requests,
-		History: r.History, Stats: r.Stats, Policy: a.policy(),
-		Simulator: r.Simulator, Streams: &a.streams, Now: a.cfg.Now,
-		Redeliveries: r.Redeliveries, Exports: r.Exports,
+		Site: site(portalPages), Partners: r.Partners, Profiles: r.Profiles, Checks: r.Checks, Licenses: r.Licenses,
+		Events: r.Events, Webhooks: r.Webhooks, Audit: r.Audit, Inviter: r.Inviter, TestMail: r.TestMail,
+		Requests: r.Requests, History: r.History, Stats: r.Stats, Policy: a.policy(),
+		Simulator: r.Simulator, Streams: &a.streams, Now: a.cfg.Now, Redeliveries: r.Redeliveries, Exports: r.Exports,
 	}
 	members.Live = portal.NewLive(members, a.log)
-	operators := a.console(site(consolePages))
-	guides := &docsite.Handler{Site: site(docPages), APIs: []docsite.API{
-		{Title: "Partner API", URL: "/v2/openapi.json", Description: api.Description()},
-		{Title: "OAuth and OpenID", URL: "/openid/openapi.json", Description: oauth.Description()},
-		{Title: "Operator API", URL: "/operator/v1/openapi.json", Description: operator.Description()},
-	}}
-	return slices.Concat(people.Routes(), buyers.Routes(), members.Routes(), operators.Routes(), guides.Routes(), ui.Assets(), imprint.Routes(), wellKnown()), notFound(shopPages), nil
+	guides := &docsite.Handler{Site: site(docPages), APIs: descriptions()}
+	return slices.Concat(people.Routes(), buyers.Routes(), members.Routes(), a.console(site(consolePages)).Routes(),
+		guides.Routes(), ui.Assets(), imprint.Routes(), wellKnown()), notFound(shopPages), nil
 }
 
 // notFound answers unknown paths: people with a page, programs with JSON.

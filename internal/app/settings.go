@@ -224,7 +224,8 @@ var settings = []Setting{
 	},
 	{
 		Name: "drain-delay", Value: "duration", dev: "0s",
-		Help: "How long a node that is told to stop still serves while /readyz says 503, so that proxies learn of it; " +
+		Help: "How long a node that is told to stop still serves while /readyz says 503, so that proxies learn of " +
+			"it; " +
 			"without it, 5s on PostgreSQL and 0s on SQLite",
 		set: delay(time.Minute, func(c *Config) **time.Duration { return &c.DrainDelay }),
 	},

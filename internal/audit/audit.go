@@ -276,7 +276,8 @@ func (f Filter) where() (string, []any) {
 	return "WHERE " + strings.Join(terms, " AND "), args
 }
 
-const columns = `id, at, actor_kind, actor_id, actor_name, session, client, action, subject, before, after, partner_id, acting_for, support_visit`
+const columns = `id, at, actor_kind, actor_id, actor_name, session, client, action, subject, before, after, partner_id,
+	acting_for, support_visit`
 
 func scanEntry(r *sqldb.Row, e *Entry) error {
 	a := &e.Actor

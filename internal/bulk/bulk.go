@@ -110,7 +110,8 @@ type Store struct {
 	may      func(context.Context, audit.Actor, account.Scope) (bool, error) // for tests; nil: by Accounts
 }
 
-const columns = `id, act, kind, reason, selected, actor_kind, actor_id, actor_name, session, client, total, checked, skipped, succeeded, refused, failed,
+const columns = `id, act, kind, reason, selected, actor_kind, actor_id, actor_name, session, client, total, checked,
+	skipped, succeeded, refused, failed,
 	created_at, started_at, updated_at, paused_at, stopped, finished_at, tries`
 
 func scan(r *sqldb.Row, j *Job) error {
@@ -177,7 +178,8 @@ func (s *Store) Prepare(ctx context.Context, by audit.Actor, o Order) (Job, erro
 		var err error
 		j, err = sqldb.One(ctx, tx, scan,
 			`INSERT INTO bulk_jobs (act, kind, reason, selected, actor_kind, actor_id, actor_name, session, client,
-				total, checked, skipped, succeeded, refused, created_at, started_at, updated_at, paused_at, stopped, finished_at)
+				total, checked, skipped, succeeded, refused, created_at, started_at, updated_at, paused_at, stopped,
+				finished_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, 0, 0, $11, 0, $11, 0, '', 0) RETURNING `+columns,
 			string(o.Act), string(o.Kind.rows(o.Act)), o.Reason, o.Selected, by.Kind, by.ID, by.Name, by.Session,
 			by.Client, len(targets), now)
@@ -344,7 +346,8 @@ func (s *Store) Effects(ctx context.Context, id int64) ([]Effect, error) {
 	list, err := sqldb.All(ctx, s.DB,
 		func(r *sqldb.Row, e *Effect) error { return r.Scan(&e.Will, &e.Code, &e.Why, &e.Rows) },
 		`SELECT what, code, min(message), count(*) AS n
-		FROM (SELECT CASE WHEN code = '' OR result = $2 THEN will ELSE '' END AS what, CASE result WHEN $2 THEN '' ELSE code END AS code,
+		FROM (SELECT CASE WHEN code = '' OR result = $2 THEN will ELSE '' END AS what, CASE result WHEN $2 THEN ''
+		ELSE code END AS code,
 				CASE result WHEN $2 THEN '' ELSE message END AS message
 			FROM bulk_rows WHERE job_id = $1 AND (will <> '' OR code <> '')) AS r
 		GROUP BY what, code ORDER BY n DESC, what, code LIMIT 10`, id, int(Refused))

@@ -30,9 +30,11 @@ func (s *Store) Once(ctx context.Context) (bool, error) {
 	}
 	turn := &batch.Turn{
 		What: "bulk act", Job: j.ID, Tries: j.tries, Now: s.Now, Log: s.Log,
-		Do:     func(ctx context.Context) (bool, error) { return true, s.next(ctx, j) },
-		PutOff: func(ctx context.Context, tries int, until time.Time) error { return s.putOff(ctx, j.ID, tries, until) },
-		Stop:   func(ctx context.Context, reason string) error { return s.stop(ctx, j.ID, reason) },
+		Do: func(ctx context.Context) (bool, error) { return true, s.next(ctx, j) },
+		PutOff: func(ctx context.Context, tries int, until time.Time) error {
+			return s.putOff(ctx, j.ID, tries, until)
+		},
+		Stop: func(ctx context.Context, reason string) error { return s.stop(ctx, j.ID, reason) },
 	}
 	return turn.Take(ctx)
 }

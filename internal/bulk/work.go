@@ -56,7 +56,8 @@ func (s *Store) start(ctx context.Context, by audit.Actor, id int64, seen *Job) 
 		j.By = by
 		j.StartedAt = now
 		tx.Queue(
-			`UPDATE bulk_jobs SET actor_kind = $2, actor_id = $3, actor_name = $4, session = $5, client = $6, started_at = $7 WHERE id = $1`,
+			`UPDATE bulk_jobs SET actor_kind = $2, actor_id = $3, actor_name = $4, session = $5, client = $6,
+				started_at = $7 WHERE id = $1`,
 			id,
 			by.Kind,
 			by.ID,

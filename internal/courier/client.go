@@ -221,7 +221,8 @@ func (c *Client) exchange(ctx context.Context, req *http.Request, r *Request, be
 
 // request builds the request for net/http, unless its URL must not be called.
 func (c *Client) request(r *Request) (*http.Request, error) {
-	req, err := http.NewRequest(r.Method, r.URL, bytes.NewReader(r.Body)) //nolint:noctx // conn.exchange watches the context
+	//nolint:noctx // conn.exchange watches the context
+	req, err := http.NewRequest(r.Method, r.URL, bytes.NewReader(r.Body))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("make the request: %w", err)

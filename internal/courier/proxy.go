@@ -148,14 +148,16 @@ func (p *proxy) connect(conn net.Conn, to netip.AddrPort) error {
 	text := fmt.Sprintf("CONNECT %[1]s HTTP/1.1\r\nHost: %[1]s\r\n", to)
 	if u := p.url.User; u != nil {
 		password, _ := u.Password()
-		text += "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(u.Username()+":"+password)) + "\r\n"
+		text += "Proxy-Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(u.Username()+":"+password)) +
+			"\r\n"
 	}
 	if _, err := io.WriteString(conn, text+"\r\n"); err != nil {
 		return err
 	}
 	// A server sends nothing before we do, so none of its data is read here.
 	read := bufio.NewReader(io.LimitReader(conn, maxProxyHeader))
-	resp, err := http.ReadResponse(read, &http.Request{Method: http.MethodConnect}) //nolint:bodyclose // the body is the tunnel
+	//nolint:bodyclose // the body is the tunnel
+	resp, err := http.ReadResponse(read, &http.Request{Method: http.MethodConnect})
 	switch {
 	case err != nil:
 		return err

@@ -19,7 +19,10 @@ func write(w *bufio.Writer, req *http.Request, body []byte) error {
 		return req.Write(w)
 	}
 	var digits [20]byte
-	for _, s := range []string{"POST ", req.URL.RequestURI(), " HTTP/1.1\r\nHost: ", req.Host, "\r\nUser-Agent: ", agent[0], "\r\nContent-Length: "} {
+	for _, s := range []string{
+		"POST ", req.URL.RequestURI(), " HTTP/1.1\r\nHost: ", req.Host, "\r\nUser-Agent: ", agent[0],
+		"\r\nContent-Length: ",
+	} {
 		_, _ = w.WriteString(s) // a failure here shows again at the end
 	}
 	_, _ = w.Write(strconv.AppendInt(digits[:0], int64(len(body)), 10))

@@ -200,7 +200,9 @@ func (e *Server) seed(ctx context.Context, s seed, cfg Config) error {
 	e.sample.url, e.sample.name, e.sample.pages.Brand, e.sample.credentials = url, p.Name, p.Name, s.credentials(
 		p.SingleKey,
 	)
-	e.sample.secrets = func(ctx context.Context) ([]string, error) { return services.Partners.WebhookSecrets(ctx, p.ID) }
+	e.sample.secrets = func(ctx context.Context) ([]string, error) {
+		return services.Partners.WebhookSecrets(ctx, p.ID)
+	}
 	e.card = s.card(url, p)
 	if e.stripe != nil {
 		e.card.PaymentsURL = url + stripePath + "/"

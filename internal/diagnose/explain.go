@@ -20,7 +20,9 @@ import (
 // Explain describes why there was no HTTP answer, for people who run the called server. It contains
 // neither the URL nor an address inside our network. remedy is advice, "" if there is none.
 func Explain(err error) (text, remedy string) {
-	for _, known := range []func(error) (text, remedy string){explainRefusal, explainProxy, explainAnswer, explainDNS, explainConnection, explainTLS} {
+	for _, known := range []func(error) (text, remedy string){
+		explainRefusal, explainProxy, explainAnswer, explainDNS, explainConnection, explainTLS,
+	} {
 		if text, remedy = known(err); text != "" {
 			return text, remedy
 		}
@@ -51,10 +53,12 @@ func explainRefusal(err error) (text, remedy string) {
 		return "the host name leads to an address that is not public; only public addresses are called",
 			"Use a host that can be reached over the internet; for your own machine, use a tunnel."
 	case errors.Is(err, courier.ErrSlow) && errors.Is(err, courier.ErrMidway):
-		return "the answer had begun, but was not complete within " + courier.Timeout.String(), "Send the whole answer at " +
-			"once, and keep it short."
+		return "the answer had begun, but was not complete within " + courier.Timeout.String(),
+			"Send the whole answer at " +
+				"once, and keep it short."
 	case errors.Is(err, courier.ErrSlow):
-		return "there was " + courier.ErrSlow.Error(), "Answer as soon as the event is stored, and do the work afterwards."
+		return "there was " + courier.ErrSlow.Error(),
+			"Answer as soon as the event is stored, and do the work afterwards."
 	case errors.Is(err, context.Canceled):
 		return "the request was given up", ""
 	}
@@ -150,12 +154,14 @@ func explainProxy(err error) (text, remedy string) {
 	}
 	status, answered := errors.AsType[courier.ProxyStatus](err)
 	switch {
-	case answered && (status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout):
+	case answered && (status == http.StatusBadGateway || status == http.StatusServiceUnavailable ||
+		status == http.StatusGatewayTimeout):
 		return fmt.Sprintf(
 				"no connection could be made: the marketplace's proxy did not reach the server (it answered %d)",
 				int(status),
 			),
-			"Check that the server listens at the address that DNS gives for the host, and lets our requests through its firewall."
+			"Check that the server listens at the address that DNS gives for the host, and lets our requests " +
+				"through its firewall."
 	case answered && status == http.StatusProxyAuthRequired:
 		return "the marketplace's proxy did not let the request out: it does not know the user name and password (407)",
 			"The marketplace has to mend this: egress-proxy must carry the user name and password of the proxy."
@@ -163,5 +169,6 @@ func explainProxy(err error) (text, remedy string) {
 		return fmt.Sprintf("the marketplace's proxy did not let the request out (it answered %d)", int(status)),
 			"The marketplace has to mend this: its proxy must allow CONNECT to this address."
 	}
-	return "the marketplace's proxy could not be reached", "The marketplace has to mend this: its proxy must run where egress-proxy says."
+	return "the marketplace's proxy could not be reached",
+		"The marketplace has to mend this: its proxy must run where egress-proxy says."
 }

@@ -77,11 +77,13 @@ func (t *trial) suspicions(a courier.Answer) []string {
 				"front of your handler. Let posts to this URL through; the signature protects it.",
 		)
 	}
-	const accepts = `it must accept license keys and members that it does not know, and answer "test": true as any other.`
+	const accepts = `it must accept license keys and members that it does not know, ` +
+		`and answer "test": true as any other.`
 	secret := []string{
 		"Is it the right secret? It is the webhook secret as it was shown, whsec_ included; neither the API key, " +
 			"unless the marketplace set a single key, nor the client secret.",
-		"Compare the text that your code signs with the one shown here, byte by byte: the timestamp of " + t.Signer().TimestampHeader() + " and at once the raw body.",
+		"Compare the text that your code signs with the one shown here, byte by byte: the timestamp of " +
+			t.Signer().TimestampHeader() + " and at once the raw body.",
 		"Does your code find the header " + t.Signer().SignatureHeader() + "? Node.js has the names in lower case; " +
 			"PHP writes them as HTTP_, in capitals, with _ for -.",
 	}

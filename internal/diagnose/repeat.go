@@ -55,7 +55,8 @@ func Repeat(to, header, body string) string {
 		"BODY=" + quote(body),
 		"ID=" + quote(id) + " TS=$(date +%s)",
 		`HEX='od -An -v -tx1'`,
-		`case $SECRET in whsec_*) KEY=$(printf %s "${SECRET#whsec_}" | base64 -d | $HEX);; *) KEY=$(printf %s "$SECRET" | $HEX);; esac`,
+		`case $SECRET in whsec_*) KEY=$(printf %s "${SECRET#whsec_}" | base64 -d | $HEX);; ` +
+			`*) KEY=$(printf %s "$SECRET" | $HEX);; esac`,
 		`SIGN="openssl dgst -sha256 -mac HMAC -binary -macopt"`,
 		`V1=$(printf %s "$ID.$TS.$BODY" | $SIGN "hexkey:$(echo $KEY | tr -d ' ')" | base64)`,
 	}
@@ -68,7 +69,8 @@ func Repeat(to, header, body string) string {
 		stem := name[:len(name)-len("Timestamp")]
 		lines = append(
 			lines,
-			`OWN=$(printf %s "${TS}000$BODY" | $SIGN "hexkey:$(printf %s "$SECRET" | $HEX | tr -d ' \n')" | $HEX | tr -d ' \n')`,
+			`OWN=$(printf %s "${TS}000$BODY" | `+
+				`$SIGN "hexkey:$(printf %s "$SECRET" | $HEX | tr -d ' \n')" | $HEX | tr -d ' \n')`,
 		)
 		call = append(call, `-H "`+stem+`Timestamp: ${TS}000"`, `-H "`+stem+`Signature: $OWN"`)
 	}

@@ -80,7 +80,8 @@ type ended struct {
 func newLane(d *Dispatcher, partnerID int64, claim cluster.Claim) *lane {
 	l := &lane{
 		d: d, partnerID: partnerID, claim: claim, box: mailbox{wake: make(chan struct{}, 1)}, done: make(chan struct{}),
-		to: &webhook.Destination{}, held: map[int64]*head{}, pace: pace{limit: firstInFlight}, look: looking{hints: map[int64]bool{}},
+		to: &webhook.Destination{}, held: map[int64]*head{}, pace: pace{limit: firstInFlight},
+		look:  looking{hints: map[int64]bool{}},
 		alarm: alarm{timer: time.NewTimer(0), usedAt: time.Now()},
 	}
 	<-l.alarm.timer.C
@@ -221,7 +222,8 @@ func (l *lane) begin() {
 		return
 	}
 	for len(l.queue) > 0 && l.inFlight < min(int(l.pace.limit), l.most()) {
-		if l.queue[0].item.Early && l.requests.failed > 0 || !l.d.Store.Node.Valid(l.claim) || l.d.limits.requests.take(l, l.inFlight, 1) == 0 {
+		if l.queue[0].item.Early && l.requests.failed > 0 || !l.d.Store.Node.Valid(l.claim) ||
+			l.d.limits.requests.take(l, l.inFlight, 1) == 0 {
 			return
 		}
 		h := l.queue[0]
@@ -260,7 +262,9 @@ func (l *lane) send(ctx context.Context, h *head, it *webhook.Item, to *webhook.
 
 // endRequest frees the place of a finished request.
 func (l *lane) endRequest(e ended) {
-	now := load{lane: l.inFlight, node: int(l.d.limits.inFlight.Load()), spare: l.d.limits.requests.half(), most: l.most()}
+	now := load{
+		lane: l.inFlight, node: int(l.d.limits.inFlight.Load()), spare: l.d.limits.requests.half(), most: l.most(),
+	}
 	l.inFlight--
 	l.d.limits.inFlight.Add(-1)
 	if e.answer == nil {

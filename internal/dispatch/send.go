@@ -28,7 +28,8 @@ func (d *Dispatcher) send(ctx context.Context, it *webhook.Item, to *webhook.Des
 	ctx, span := d.begin(ctx, it, header)
 	defer func() { end(span, a) }()
 	a = &answer{lane: l, Attempt: webhook.Attempt{
-		Item: it, Claim: l.claim, To: to, At: at, Header: courier.Clean(courier.HeaderText(header), maxHeader), URL: courier.Clean(to.URL, maxURL),
+		Item: it, Claim: l.claim, To: to, At: at, Header: courier.Clean(courier.HeaderText(header), maxHeader),
+		URL: courier.Clean(to.URL, maxURL),
 	}}
 	response, err := d.Client.Send(ctx, courier.Request{
 		Method: "POST", URL: to.URL, Header: header, Body: body, Owner: it.PartnerID, Repeatable: true,

@@ -125,7 +125,8 @@ func newTexts(apis []API) texts {
 		page := toHTML(g.Text)
 		all := sectionsOf(page, Path+"/"+g.Name)
 		_, body, _ := strings.Cut(page, "</h1>")
-		one := guide{Name: g.Name, Title: all[0].Heading, HTML: template.HTML(body), source: g.Text} //nolint:gosec // a file of the program
+		//nolint:gosec // a file of the program
+		one := guide{Name: g.Name, Title: all[0].Heading, HTML: template.HTML(body), source: g.Text}
 		one.Short = strings.ToUpper(g.Name[:1]) + strings.ReplaceAll(g.Name[1:], "-", " ")
 		one.About = firstParagraph(page)
 		for i := range all {

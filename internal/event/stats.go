@@ -42,7 +42,8 @@ func Facts(ctx context.Context, r sqldb.Reader, after, upTo int64, limit int) ([
 			CASE WHEN e.kind <> `+active+` OR EXISTS (SELECT 1 FROM events AS a
 					WHERE a.license_id = e.license_id AND a.id < e.id AND a.kind = `+active+`) THEN 0
 				ELSE (SELECT CASE
-				WHEN s.reason = '`+string(Operator)+`' THEN 0 ELSE s.created_at END FROM events AS s WHERE s.license_id = e.license_id ORDER BY s.id LIMIT 1) END
+				WHEN s.reason = '`+string(Operator)+`' THEN 0 ELSE s.created_at END FROM events AS s
+				WHERE s.license_id = e.license_id ORDER BY s.id LIMIT 1) END
 		FROM events AS e WHERE e.id > $1 AND e.id <= $2 ORDER BY e.id LIMIT $3`, after, upTo, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read what happened: %w", err)

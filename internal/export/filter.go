@@ -72,7 +72,8 @@ func parseSpan(q url.Values, partnerID *int64, from, to *time.Time) (err error) 
 			if err != nil || at.Year() < 1970 || at.Year() > 2200 {
 				return fault.Parameter(
 					bound.name,
-					"must be an RFC 3339 time such as 2026-11-15T09:30:00Z; the plus sign of an offset is written %%2B.",
+					"must be an RFC 3339 time such as 2026-11-15T09:30:00Z; the plus sign of an offset is written "+
+						"%%2B.",
 				)
 			}
 			*bound.to = at

@@ -176,11 +176,13 @@ func (x *Exporter) begin(ctx context.Context, j Job) (*progress, error) {
 		j.record(tx, now)
 		if j.Nonce != "" {
 			tx.Queue(
-				`INSERT INTO exports (actor_kind, actor_id, nonce, kind, format, partner_id, about, more, done, state, started_at, updated_at)
+				`INSERT INTO exports (actor_kind, actor_id, nonce, kind, format, partner_id, about, more, done, state,
+					started_at, updated_at)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, $9, $10, $10)
 				ON CONFLICT (actor_kind, actor_id, nonce)
 				DO UPDATE SET kind = excluded.kind, format = excluded.format, partner_id = excluded.partner_id,
-					about = excluded.about, more = excluded.more, done = 0, state = excluded.state, started_at = excluded.started_at, updated_at = excluded.updated_at`,
+					about = excluded.about, more = excluded.more, done = 0, state = excluded.state,
+					started_at = excluded.started_at, updated_at = excluded.updated_at`,
 				j.By.Kind,
 				j.By.ID,
 				j.Nonce,

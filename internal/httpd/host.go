@@ -23,7 +23,8 @@ func (s *Server) ownHost(next http.Handler) http.Handler {
 		wire.Fail(w, r, fault.New(
 			fault.Forbidden,
 			codeUnknownHost,
-			"This server does not answer to the host name %.100q, so that no web page can reach it by a name of its own. "+
+			"This server does not answer to the host name %.100q, so that no web page can reach it by a name of its "+
+				"own. "+
 				"Call it as localhost or by its address, or start it with the public-url that you call it by.",
 			r.Host,
 		))

@@ -47,7 +47,8 @@ func newMeter(reg prometheus.Registerer) (*meter, error) {
 func (m *meter) observe(note *wire.RequestLog, method string, status int, took time.Duration) {
 	route := cmp.Or(note.Route, "none")
 	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions:
 	default:
 		method = "other"
 	}

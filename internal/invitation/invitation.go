@@ -103,7 +103,8 @@ func (b *Store) Invite(ctx context.Context, by audit.Actor, t Team, email, role 
 			ctx,
 			tx,
 			scan,
-			`INSERT INTO invitations (partner_id, email, email_key, role, hash, invited_by, created_at, expires_at, ended_at)
+			`INSERT INTO invitations (partner_id, email, email_key, role, hash, invited_by, created_at, expires_at,
+				ended_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0) RETURNING `+columns,
 			t.ID,
 			email,

@@ -121,7 +121,8 @@ func (l *Log) write(ctx context.Context, r Run) error {
 			`INSERT INTO job_runs (job, node, began_at, took_us, next_at, succeeded_at, failed_since, error)
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 			ON CONFLICT (job)
-			DO UPDATE SET node = excluded.node, began_at = excluded.began_at, took_us = excluded.took_us, next_at = excluded.next_at,
+			DO UPDATE SET node = excluded.node, began_at = excluded.began_at, took_us = excluded.took_us,
+			next_at = excluded.next_at,
 				succeeded_at = CASE WHEN excluded.succeeded_at <> 0 THEN excluded.succeeded_at
 				ELSE job_runs.succeeded_at END,
 				failed_since = CASE WHEN excluded.failed_since <> 0

@@ -171,13 +171,15 @@ func scanPart(r *sqldb.Row, c *Receipt) error {
 	return r.Scan(append(c.dest(), &c.Refunded, &c.Part.Units, &credit, &c.Part.Currency)...)
 }
 
-const receiptColumns = `p.id, p.partner_id, p.user_id, p.created_at, p.kind, p.tier, p.amount_cents, p.currency, p.id <= ` + lastOldAmount + `, p.quantity, p.external_id`
+const receiptColumns = `p.id, p.partner_id, p.user_id, p.created_at, p.kind, p.tier, p.amount_cents, p.currency,
+	p.id <= ` + lastOldAmount + `, p.quantity, p.external_id`
 
 // Payments returns all purchases of a license by any buyer, oldest first. The price of another plan
 // depends on them. They are not for display.
 func (r *Store) Payments(ctx context.Context, licenseID int64) ([]Receipt, error) {
 	list, err := sqldb.All(ctx, r.reader(), scanPart, `SELECT `+receiptColumns+`, k.refund_id <> 0, `+linkMoney+`
-		FROM purchase_links k JOIN purchases p ON p.id = k.purchase_id WHERE k.license_id = $1 ORDER BY k.seq`, licenseID)
+		FROM purchase_links k JOIN purchases p ON p.id = k.purchase_id WHERE k.license_id = $1
+		ORDER BY k.seq`, licenseID)
 	if err != nil {
 		return nil, fmt.Errorf("read what was paid for a license: %w", err)
 	}

@@ -92,7 +92,8 @@ func changesQuery(partnerID int64, f Filter, p paging.Page) (sql string, args []
 	if f.Status != 0 {
 		// The status must be part of the range and of the order. As a condition of its own, SQLite
 		// uses the other index and reads all licenses until it has found enough with the status.
-		where = `partner_id = $1 AND (status, updated_at, ord) > ($8, $2, $3) AND (status, updated_at, ord) < ($8, $4, $5)
+		where = `partner_id = $1 AND (status, updated_at, ord) > ($8, $2, $3)
+			AND (status, updated_at, ord) < ($8, $4, $5)
 		ORDER BY status ` + order + `, `
 		args = append(args, int(f.Status))
 	}

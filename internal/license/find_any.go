@@ -74,7 +74,8 @@ func (f FindAny) indexed() (where string, arg any) {
 	case keyForm.MatchString(f.Key):
 		return byID + ` AND license_key = $4 ORDER BY id DESC`, f.Key
 	case f.Key != "":
-		return `id + 0 >= $1 AND id + 0 <= $2 AND substr(license_key, 33) = $4 ORDER BY id + 0 DESC`, f.Key[len(f.Key)-minEnd:]
+		return `id + 0 >= $1 AND id + 0 <= $2 AND substr(license_key, 33) = $4
+			ORDER BY id + 0 DESC`, f.Key[len(f.Key)-minEnd:]
 	case f.OwnerID != 0:
 		return byID + ` AND owner_id = $4 AND owner_id <> 0 ORDER BY id DESC`, f.OwnerID
 	default:

@@ -71,7 +71,8 @@ func (f FindSales) indexed() (where string, arg any) {
 	const byID = `id >= $1 AND id <= $2`
 	switch {
 	case f.ExternalID != "":
-		return `id + 0 >= $1 AND id + 0 <= $2 AND external_id = $4 AND external_id <> '' ORDER BY id + 0 DESC`, f.ExternalID
+		return `id + 0 >= $1 AND id + 0 <= $2 AND external_id = $4 AND external_id <> ''
+			ORDER BY id + 0 DESC`, f.ExternalID
 	case f.UserID != 0:
 		return byID + ` AND user_id = $4 AND user_id <> 0 ORDER BY id DESC`, f.UserID
 	case f.PartnerID != 0:

@@ -132,12 +132,12 @@ func details(ctx context.Context, tx *sqldb.Tx, list []License) ([]Detail, error
 		d.Refunds = append(d.Refunds, f.Refund)
 	}
 	links, err := sqldb.All(
-		ctx,
-		tx,
-		scanLinkRow,
+		ctx, tx, scanLinkRow,
 		`SELECT k.license_id, k.seq, k.tier, k.refund_id, p.id, p.partner_id, p.kind, p.external_id, p.tier,
-			p.quantity, p.amount_cents, p.currency, p.user_id, p.created_at, p.sold_at, p.id <= `+lastOldAmount+`, `+linkMoney+`
-		FROM purchase_links AS k JOIN purchases AS p ON p.id = k.purchase_id WHERE k.license_id = ANY($1) ORDER BY k.license_id, k.seq`,
+			p.quantity, p.amount_cents, p.currency, p.user_id, p.created_at, p.sold_at, p.id <= `+lastOldAmount+`,
+			`+linkMoney+`
+		FROM purchase_links AS k JOIN purchases AS p ON p.id = k.purchase_id WHERE k.license_id = ANY($1)
+		ORDER BY k.license_id, k.seq`,
 		ids,
 	)
 	if err != nil {

@@ -98,7 +98,8 @@ func derive(l License, chain []link) (event.Status, int) {
 	}
 }
 
-const columns = `id, partner_id, ord, license_key, redemption_id, status, tier, owner_id, redeemed, released, held, erased, ended, epoch,
+const columns = `id, partner_id, ord, license_key, redemption_id, status, tier, owner_id, redeemed, released, held,
+	erased, ended, epoch,
 	event_ms, created_at, updated_at`
 
 func scan(r *sqldb.Row, l *License) error {

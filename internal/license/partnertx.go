@@ -193,7 +193,8 @@ func laterMillis(now, before time.Time) time.Time {
 
 func (t *partnerTx) save(s *state) {
 	t.tx.Queue(
-		`UPDATE licenses SET status = $2, tier = $3, owner_id = $4, redeemed = $5, released = $6, held = $7, erased = $8,
+		`UPDATE licenses SET status = $2, tier = $3, owner_id = $4, redeemed = $5, released = $6, held = $7,
+			erased = $8,
 		epoch = $9, event_ms = $10, updated_at = $11, ended = $12 WHERE id = $1`,
 		s.ID,
 		int(s.Status),

@@ -66,7 +66,8 @@ type Sale struct {
 	content string // hash of the order of new licenses, to recognize a repeat
 }
 
-const saleColumns = `id, partner_id, kind, external_id, tier, quantity, amount_cents, currency, user_id, shop, created_at, sold_at, content, id <= ` + lastOldAmount
+const saleColumns = `id, partner_id, kind, external_id, tier, quantity, amount_cents, currency, user_id, shop,
+	created_at, sold_at, content, id <= ` + lastOldAmount
 
 // lastOldAmount is the last purchase with amounts in hundredths in every currency.
 const lastOldAmount = `(SELECT last_purchase FROM old_amounts)`

@@ -205,7 +205,8 @@ func (o *Outbox) Recent(ctx context.Context, r sqldb.Reader, n int) ([]Record, e
 		ctx,
 		r,
 		scanRecord,
-		`SELECT id, cause, thread, recipient, subject, sealed, body, html, state, attempts, due_at, error, created_at, sent_at
+		`SELECT id, cause, thread, recipient, subject, sealed, body, html, state, attempts, due_at, error, created_at,
+			sent_at
 		FROM mails ORDER BY id DESC LIMIT $1`,
 		n,
 	)

@@ -116,7 +116,8 @@ func (s *Server) MarketplaceRequest(ctx context.Context, partnerID int64) (Reque
 func (s *Server) client(ctx context.Context, q url.Values) (Request, error) {
 	for _, name := range []string{"client_id", "redirect_uri"} {
 		if len(q[name]) > 1 {
-			return Request{}, fault.New(fault.Invalid, InvalidRequest, "%s was sent %d times; send it once.", name, len(q[name])).
+			return Request{}, fault.New(fault.Invalid, InvalidRequest, "%s was sent %d times; send it once.", name,
+				len(q[name])).
 				On(name)
 		}
 	}
@@ -136,7 +137,8 @@ func (s *Server) client(ctx context.Context, q url.Values) (Request, error) {
 		return Request{}, fault.New(
 			fault.Invalid,
 			codeUnknownClient,
-			`There is no application with the client_id "%s". Copy it from your credentials; it is neither the API key nor the name.`,
+			`There is no application with the client_id "%s". Copy it from your credentials; `+
+				`it is neither the API key nor the name.`,
 			shown(id),
 		).On("client_id")
 	}

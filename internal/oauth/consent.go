@@ -97,7 +97,8 @@ func (s *Server) accept(tx *sqldb.Tx, by audit.Actor, r Request, who Authenticat
 		WHERE oauth_consents.user_id <> excluded.user_id OR oauth_consents.epoch <> excluded.epoch`,
 		l.ID, who.UserID, l.Epoch, now)
 	tx.Queue(
-		`INSERT INTO oauth_grants (code_hash, partner_id, license_id, user_id, license_epoch, redirect_url, redirect_epoch,
+		`INSERT INTO oauth_grants (code_hash, partner_id, license_id, user_id, license_epoch, redirect_url,
+			redirect_epoch,
 			challenge, nonce, scope, named_scope, auth_time, created_at, expires_at, used_at, burned, revoked_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, '', 0)`,
 		secret.Hash(code),

@@ -109,7 +109,8 @@ func (s *Server) checkCode(ctx context.Context, who partner.Partner, g grant, p 
 	case !now.Before(g.expiresAt):
 		return badGrant(
 			causeCodeExpired,
-			"The code has expired. Exchange a code immediately when it arrives; let the user connect again for a new one.",
+			"The code has expired. Exchange a code immediately when it arrives; let the user connect again for a "+
+				"new one.",
 		)
 	case g.redirectEpoch != p.RedirectEpoch:
 		return badGrant(

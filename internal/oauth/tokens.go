@@ -37,7 +37,8 @@ type grant struct {
 	revokedAt     time.Time // of all its tokens; zero: not revoked
 }
 
-const grantColumns = `g.id, g.partner_id, g.license_id, g.user_id, g.license_epoch, g.redirect_url, g.redirect_epoch, g.challenge,
+const grantColumns = `g.id, g.partner_id, g.license_id, g.user_id, g.license_epoch, g.redirect_url, g.redirect_epoch,
+	g.challenge,
 	g.nonce, g.scope, g.named_scope, g.auth_time, g.expires_at, g.used_at, g.burned, g.revoked_at`
 
 // columns returns the scan targets of a grant's columns.

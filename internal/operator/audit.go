@@ -88,7 +88,8 @@ func auditFilter(q url.Values) (audit.Filter, error) {
 			if err != nil || t.Year() < 1970 || t.Year() > 2200 {
 				return f, fault.Parameter(
 					name,
-					"must be an RFC 3339 time such as 2026-11-15T09:30:00Z; the plus sign of an offset is written %%2B.",
+					"must be an RFC 3339 time such as 2026-11-15T09:30:00Z; the plus sign of an offset is written "+
+						"%%2B.",
 				)
 			}
 			*to = t

@@ -25,7 +25,8 @@ import (
 // bulkRoutes returns the routes of bulk acts. Preparing one is a preview; the handlers check the scope
 // of the act.
 func (o *Operator) bulkRoutes(
-	on func(account.Scope, string, string, wire.Handler[account.Token]) wire.Route, list func(string, wire.Handler[account.Token]) wire.Route,
+	on func(account.Scope, string, string, wire.Handler[account.Token]) wire.Route,
+	list func(string, wire.Handler[account.Token]) wire.Route,
 ) []wire.Route {
 	return []wire.Route{
 		on(account.Read, "POST", "/bulk", o.prepareBulk),
@@ -76,8 +77,12 @@ type bulkEffect struct {
 
 func bulkOf(j bulk.Job) bulkJSON {
 	return bulkJSON{
-		BulkID: j.ID, Act: string(j.Act), Kind: string(j.Kind), Reason: j.Reason, Selected: j.Selected, Status: string(j.Status()), Stopped: j.Stopped,
-		Counts:    bulkCounts{Total: j.Total, Checked: j.Checked, Skipped: j.Skipped, Succeeded: j.Succeeded, Refused: j.Refused, Failed: j.Failed},
+		BulkID: j.ID, Act: string(j.Act), Kind: string(j.Kind), Reason: j.Reason, Selected: j.Selected,
+		Status: string(j.Status()), Stopped: j.Stopped,
+		Counts: bulkCounts{
+			Total: j.Total, Checked: j.Checked, Skipped: j.Skipped, Succeeded: j.Succeeded, Refused: j.Refused,
+			Failed: j.Failed,
+		},
 		CreatedAt: mayTime(j.CreatedAt), StartedAt: mayTime(j.StartedAt), FinishedAt: mayTime(j.FinishedAt),
 	}
 }
@@ -152,7 +157,8 @@ func (f bulkFilter) values(k bulk.Kind) (url.Values, error) {
 	}
 	for name := range q {
 		if !slices.Contains(bulkFilters[k], name) {
-			return nil, fault.Field("filter."+name, "is no filter of %s. There are: %s.", k, strings.Join(bulkFilters[k], ", "))
+			return nil, fault.Field("filter."+name, "is no filter of %s. There are: %s.", k,
+				strings.Join(bulkFilters[k], ", "))
 		}
 	}
 	return q, nil
@@ -195,7 +201,8 @@ func (o *Operator) prepareBulk(w http.ResponseWriter, r *http.Request, t account
 // asMember turns the fault of a query parameter into one of a member of the filter.
 func asMember(err error) error {
 	f := fault.Of(err)
-	if f == nil || f.Kind != fault.Invalid || f.Field == "" || f.Field == "reason" || strings.HasPrefix(f.Field, "filter.") {
+	if f == nil || f.Kind != fault.Invalid || f.Field == "" || f.Field == "reason" ||
+		strings.HasPrefix(f.Field, "filter.") {
 		return err
 	}
 	return fault.New(fault.Invalid, f.Code, "%s", f.Text).On("filter." + f.Field)
@@ -211,7 +218,9 @@ func (o *Operator) selection(ctx context.Context, k bulk.Kind, q url.Values) (bu
 	case bulk.Licenses:
 		return bulk.OfLicenses(o.Licenses, f), nil
 	case bulk.Purchases:
-		return bulk.OfSales(o.Licenses, license.FindSales{PartnerID: f.PartnerID, UserID: f.OwnerID, ExternalID: f.ExternalID, From: f.From, To: f.To}), nil
+		return bulk.OfSales(o.Licenses, license.FindSales{
+			PartnerID: f.PartnerID, UserID: f.OwnerID, ExternalID: f.ExternalID, From: f.From, To: f.To,
+		}), nil
 	case bulk.Partners:
 		return o.partnersIn(ctx, f.PartnerID, q)
 	case bulk.Events, bulk.Refunds:
@@ -236,7 +245,8 @@ func (o *Operator) events(ctx context.Context, of license.FindAny, q url.Values)
 	if s := q.Get("status_code"); s != "" {
 		var ok bool
 		if f.Codes, ok = history.ParseCodes(s); !ok {
-			return nil, fault.Parameter("status_code", "must be a status such as 404, a class such as 4xx, or none for no answer.")
+			return nil, fault.Parameter("status_code",
+				"must be a status such as 404, a class such as 4xx, or none for no answer.")
 		}
 	}
 	if key := q.Get("license_key"); key != "" {
@@ -318,28 +328,10 @@ func (o *Operator) bulkFor(r *http.Request, t account.Token) (j bulk.Job, err er
 	return j, err
 }
 
-// chooseRows returns the handler that leaves rows of a prepared job out, or puts them back.
-func (o *Operator) chooseRows(do func(*bulk.Store, context.Context, audit.Actor, int64, []int64) (bulk.Job, error)) wire.Handler[account.Token] {
-	return func(w http.ResponseWriter, r *http.Request, t account.Token) error {
-		var b struct {
-			Positions []int64 `json:"positions"`
-		}
-		if _, err := decode(w, r, &b); err != nil {
-			return err
-		}
-		j, err := o.bulkFor(r, t)
-		if err != nil {
-			return err
-		}
-		if j, err = do(o.Bulk, r.Context(), actor(t), j.ID, b.Positions); err != nil {
-			return err
-		}
-		return o.answerBulk(w, r, http.StatusOK, j)
-	}
-}
-
 // onBulk returns the handler that confirms, pauses, resumes or cancels a job.
-func (o *Operator) onBulk(do func(*bulk.Store, context.Context, audit.Actor, int64) (bulk.Job, error)) wire.Handler[account.Token] {
+func (o *Operator) onBulk(
+	do func(*bulk.Store, context.Context, audit.Actor, int64) (bulk.Job, error),
+) wire.Handler[account.Token] {
 	return func(w http.ResponseWriter, r *http.Request, t account.Token) error {
 		if err := noMembers(w, r); err != nil {
 			return err
@@ -353,49 +345,4 @@ func (o *Operator) onBulk(do func(*bulk.Store, context.Context, audit.Actor, int
 		}
 		return o.answerBulk(w, r, http.StatusOK, j)
 	}
-}
-
-// bulkRowJSON is one row on the wire.
-type bulkRowJSON struct {
-	Position  int64   `json:"position"`
-	SubjectID int64   `json:"subject_id"`
-	Subject   string  `json:"subject"`
-	PartnerID int64   `json:"partner_id"`
-	Was       string  `json:"was"`
-	Will      string  `json:"will"`
-	Result    string  `json:"result"`
-	Code      string  `json:"code"`
-	Message   string  `json:"message"`
-	DoneAt    mayTime `json:"done_at"`
-}
-
-func (o *Operator) listBulkRows(w http.ResponseWriter, r *http.Request, _ account.Token) error {
-	q, err := wire.Query(r, "cursor", "page", "limit", "result")
-	if err != nil {
-		return err
-	}
-	p, after, err := cursor(q)
-	if err != nil {
-		return err
-	}
-	only, narrow, err := bulk.ParseResult(q.Get("result"))
-	if err != nil {
-		return err
-	}
-	j, err := o.Bulk.Get(r.Context(), pathID(r))
-	if err != nil {
-		return err
-	}
-	rows, err := o.Bulk.Rows(r.Context(), j.ID, after, only, narrow, int(p.Limit)+1)
-	if err != nil {
-		return err
-	}
-	rows, next := cut(rows, p, func(row bulk.Row) int64 { return row.Position })
-	cursorAnswer(w, r, p, next, time.Time{})
-	return wire.JSON(w, http.StatusOK, wire.ListOf(rows, func(row bulk.Row) bulkRowJSON {
-		return bulkRowJSON{
-			Position: row.Position, SubjectID: row.ID, Subject: row.Subject, PartnerID: row.PartnerID, Was: row.Was, Will: row.Will, Result: row.Result.String(),
-			Code: row.Code, Message: row.Message, DoneAt: mayTime(row.DoneAt),
-		}
-	}))
 }

@@ -54,9 +54,16 @@ type Operator struct {
 // Handler serves the whole API.
 func (o *Operator) Handler() http.Handler { return wire.NewMux(o.Routes()...) }
 
+// auth makes routes of handlers that need a token.
+func (o *Operator) auth() *wire.AuthRoutes[account.Token] {
+	return &wire.AuthRoutes[account.Token]{
+		Authenticate: o.authenticate, Recall: o.recall, Name: name, Limit: o.Limit, Guard: o.Guard,
+	}
+}
+
 // Routes returns the table of the API: paths, handlers, and the scope that the token needs.
 func (o *Operator) Routes() []wire.Route {
-	auth := &wire.AuthRoutes[account.Token]{Authenticate: o.authenticate, Recall: o.recall, Name: name, Limit: o.Limit, Guard: o.Guard}
+	auth := o.auth()
 	on := func(scope account.Scope, method, path string, h wire.Handler[account.Token]) wire.Route {
 		return auth.Route(method, "/operator/v1"+path, h, may(scope))
 	}
@@ -110,10 +117,9 @@ func (o *Operator) Routes() []wire.Route {
 
 		list("/events", o.feed),
 		on(account.Support, "POST", "/events/{id}/redeliver", o.redeliver),
-		on(account.Read, "GET", "/stats", o.stats),
-		list("/stats/sales", o.salesStats),
-		list("/audit", o.listAudit),
-	}, o.saleRoutes(auth, on, list), o.sessionRoutes(on), o.contactRoutes(on), o.deliveryRoutes(on, list), o.exportRoutes(list), o.bulkRoutes(on, list), o.serviceRoutes(on, list), o.paymentRoutes(on), o.searchRoutes(on, list))
+	}, o.saleRoutes(auth, on, list), o.sessionRoutes(on), o.contactRoutes(on), o.deliveryRoutes(on, list),
+		o.exportRoutes(list), o.bulkRoutes(on, list), o.serviceRoutes(on, list), o.paymentRoutes(on),
+		o.searchRoutes(on, list))
 }
 
 // may returns the check that a token has a scope.

@@ -69,7 +69,8 @@ func idempotencyOf(r *http.Request, t account.Token, body []byte) (idempotency.R
 		return idempotency.Request{}, nil
 	}
 	if len(keys) > 1 {
-		return idempotency.Request{}, fault.New(fault.Invalid, idempotency.CodeInvalidIdempotencyKey, "Idempotency-Key is sent %d times; send it once.", len(keys)).
+		return idempotency.Request{}, fault.New(fault.Invalid, idempotency.CodeInvalidIdempotencyKey,
+			"Idempotency-Key is sent %d times; send it once.", len(keys)).
 			On("Idempotency-Key")
 	}
 	h := sha256.New()

@@ -51,6 +51,9 @@ func (o *Operator) serviceRoutes(
 		on(account.Admin, "POST", "/keys/rotate", o.rotateKeys),
 		on(account.Admin, "POST", "/keys/{kid}/revoke", o.revokeKey),
 		on(account.Read, "GET", "/settings", o.listSettings),
+		on(account.Read, "GET", "/stats", o.stats),
+		list("/stats/sales", o.salesStats),
+		list("/audit", o.listAudit),
 	}
 }
 

@@ -46,7 +46,8 @@ type Outage struct {
 	exhaustedNotifiedAt time.Time // time of that notice
 }
 
-const columns = `id, partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told, exhausted_told_at, closed_at, superseded`
+const columns = `id, partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told, exhausted_told_at,
+	closed_at, superseded`
 
 func scan(r *sqldb.Row, o *Outage) error {
 	return r.Scan(
@@ -136,7 +137,8 @@ func Note(tx *sqldb.Tx, notices ...Notice) {
 // without effect still uses up an id on PostgreSQL, and is a write.
 func openOutage(tx *sqldb.Tx, n Notice) {
 	tx.Queue(
-		`INSERT INTO outages (partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told, exhausted_told_at, closed_at, settled_at)
+		`INSERT INTO outages (partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told,
+			exhausted_told_at, closed_at, settled_at)
 		SELECT CAST($1 AS BIGINT), CAST($2 AS BIGINT), CAST($3 AS TEXT), 0, 0, 0, 0, 0, 0, 0
 		WHERE NOT EXISTS (SELECT 1 FROM outages WHERE partner_id = $1 AND closed_at = 0)
 		ON CONFLICT (partner_id) WHERE closed_at = 0 DO NOTHING`,
@@ -172,8 +174,10 @@ func exhaust(tx *sqldb.Tx, n Notice) {
 			LIMIT 1)`,
 		n.PartnerID, n.Exhausted, dayAgo, daysAgo, n.superseded)
 	tx.Queue(
-		`INSERT INTO outages (partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told, exhausted_told_at, closed_at, settled_at, superseded)
-		SELECT CAST($1 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS TEXT), 0, 0, CAST($2 AS BIGINT), 0, 0, CAST($5 AS BIGINT), 0, CAST($7 AS BIGINT)
+		`INSERT INTO outages (partner_id, opened_at, cause, told_at, tellings, exhausted, exhausted_told,
+			exhausted_told_at, closed_at, settled_at, superseded)
+		SELECT CAST($1 AS BIGINT), CAST($5 AS BIGINT), CAST($6 AS TEXT), 0, 0, CAST($2 AS BIGINT), 0, 0,
+		CAST($5 AS BIGINT), 0, CAST($7 AS BIGINT)
 		WHERE NOT EXISTS (SELECT 1 FROM outages WHERE `+current+`)`,
 		n.PartnerID,
 		n.Exhausted,

@@ -61,12 +61,14 @@ func (f facts) content() mail.Content {
 	switch f.step {
 	case opened:
 		l.Title = fmt.Sprintf("%s: webhooks have been failing since %s", f.partner, shortTime(f.outage.OpenedAt))
-		l.Opening = []string{fmt.Sprintf("Since %s, every webhook that %s sent to %s has failed. Until they get through, %s does not learn of purchases, activations and deactivations.",
+		l.Opening = []string{fmt.Sprintf("Since %s, every webhook that %s sent to %s has failed. Until they get "+
+			"through, %s does not learn of purchases, activations and deactivations.",
 			longTime(f.outage.OpenedAt), f.service, f.partner, f.partner), safe}
 		l.Steps, l.Closing = f.repair(), []string{f.outlook()}
 	case still:
 		l.Title = fmt.Sprintf("%s: webhooks have been failing for %s", f.partner, span(f.now.Sub(f.outage.OpenedAt)))
-		l.Opening = []string{fmt.Sprintf("Webhooks from %s to %s are still failing, for %s now. Until they get through, %s does not learn of purchases, activations and deactivations.",
+		l.Opening = []string{fmt.Sprintf("Webhooks from %s to %s are still failing, for %s now. Until they get "+
+			"through, %s does not learn of purchases, activations and deactivations.",
 			f.service, f.partner, span(f.now.Sub(f.outage.OpenedAt)), f.partner), safe}
 		l.Steps, l.Closing = f.repair(), []string{f.outlook()}
 	case exhausted:
@@ -78,7 +80,8 @@ func (f facts) content() mail.Content {
 		l.Steps = f.redeliver()
 	case recovered:
 		l.Title = fmt.Sprintf("%s: webhooks are getting through again", f.partner)
-		l.Opening = []string{fmt.Sprintf("Webhooks from %s to %s have been getting through again since %s. The outage lasted %s.",
+		l.Opening = []string{fmt.Sprintf("Webhooks from %s to %s have been getting through again since %s. The "+
+			"outage lasted %s.",
 			f.service, f.partner, longTime(f.outage.ClosedAt),
 			span(f.outage.ClosedAt.Sub(f.outage.OpenedAt))), f.rest()}
 		if f.outage.Exhausted > 0 {
@@ -91,7 +94,8 @@ func (f facts) content() mail.Content {
 }
 
 // safe answers every reader's first question.
-const safe = "We keep trying, and nothing is lost: events wait, and are delivered in order as soon as the endpoint accepts them."
+const safe = "We keep trying, and nothing is lost: events wait, and are delivered in order as soon as the endpoint " +
+	"accepts them."
 
 // state lists the facts.
 func (f facts) state() []mail.Fact {
@@ -139,13 +143,16 @@ func (f facts) state() []mail.Fact {
 func (f facts) repair() []string {
 	if f.url == "" {
 		return []string{
-			"Save a webhook URL in the profile. It is tested before it takes effect; waiting events are delivered there.",
+			"Save a webhook URL in the profile. It is tested before it takes effect; waiting events are delivered " +
+				"there.",
 		}
 	}
 	return []string{
-		"Check that the webhook URL answers a POST request from outside your network with a 2xx status within 10 seconds.",
+		"Check that the webhook URL answers a POST request from outside your network with a 2xx status within 10 " +
+			"seconds.",
 		"Look at the recorded attempts: each shows the request that we sent and the answer.",
-		"If the endpoint has moved, save its new URL in the profile. It is tested before it takes effect; waiting events are delivered there.",
+		"If the endpoint has moved, save its new URL in the profile. It is tested before it takes effect; waiting " +
+			"events are delivered there.",
 	}
 }
 
@@ -153,7 +160,8 @@ func (f facts) repair() []string {
 func (f facts) outlook() string {
 	text := "You do not need to restart anything: we retry automatically, at growing intervals."
 	if f.Parked {
-		text = "You do not need to restart anything: we try one event at intervals, and as soon as one gets through, the others follow."
+		text = "You do not need to restart anything: we try one event at intervals, and as soon as one gets " +
+			"through, the others follow."
 	}
 	if f.lasts > 0 {
 		text += " An event that has failed for about " + roughly(f.lasts) +
@@ -199,8 +207,10 @@ func (f facts) replaced() string {
 		them = "it"
 		stay = "It stays"
 	}
-	return fmt.Sprintf("%s for %s held back newer ones: the endpoint refused an event of the license repeatedly, while it accepted others. "+
-		"We have stopped trying and sent the newest event of the license instead, which has its whole state. %s on record and can be delivered again. "+
+	return fmt.Sprintf("%s for %s held back newer ones: the endpoint refused an event of the license repeatedly, "+
+		"while it accepted others. "+
+		"We have stopped trying and sent the newest event of the license instead, which has its whole state. %s on "+
+		"record and can be delivered again. "+
 		"The reason is likely in how the endpoint handles %s.", plural.Of(n, "event", "events"), f.partner, stay, them)
 }
 
@@ -209,7 +219,8 @@ func (f facts) redeliver() []string {
 	return []string{
 		"Look at the recorded attempts: they show which events were given up, and the answers.",
 		"Fix the cause.",
-		"Have those events delivered again. After an older event, the newest event of its license is sent too, so that you end with the current state.",
+		"Have those events delivered again. After an older event, the newest event of its license is sent too, so " +
+			"that you end with the current state.",
 	}
 }
 

@@ -265,7 +265,8 @@ func (w *Watch) write(
 }
 
 // same selects the outage if it is unchanged since it was read.
-const same = `id = $1 AND tellings = $2 AND exhausted = $3 AND exhausted_told = $4 AND closed_at = $5 AND settled_at = 0`
+const same = `id = $1 AND tellings = $2 AND exhausted = $3 AND exhausted_told = $4 AND closed_at = $5
+	AND settled_at = 0`
 
 // mark records that a step is done, and reports whether no other node did it before.
 func mark(ctx context.Context, tx *sqldb.Tx, o Outage, s step, now time.Time) (bool, error) {

@@ -227,7 +227,8 @@ func (r *Store) Create(
 	now := r.Now()
 	p, err := sqldb.One(ctx, tx, scan,
 		`INSERT INTO partners (name, brand, client_id, strict, single_key, created_at, updated_at, external_id,
-			webhook_concurrency) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8) ON CONFLICT (external_id) WHERE external_id <> '' DO NOTHING RETURNING `+columns,
+			webhook_concurrency) VALUES ($1, $2, $3, $4, $5, $6, $6, $7, $8) ON CONFLICT (external_id)
+			WHERE external_id <> '' DO NOTHING RETURNING `+columns,
 		d.Name, d.Brand, c.ClientID, d.Strict, d.SingleKey, now, d.ExternalID, d.Webhooks)
 	if errors.Is(err, sqldb.ErrNone) {
 		return Partner{}, Credentials{}, ErrExists
@@ -258,7 +259,8 @@ func (r *Store) Amend(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int6
 	}
 	r.changed(tx, id)
 	after.UpdatedAt = r.Now()
-	tx.Queue(`UPDATE partners SET name = $2, brand = $3, strict = $4, single_key = $5, updated_at = $6, webhook_concurrency = $7 WHERE id = $1`,
+	tx.Queue(`UPDATE partners SET name = $2, brand = $3, strict = $4, single_key = $5, updated_at = $6,
+		webhook_concurrency = $7 WHERE id = $1`,
 		id, after.Name, after.Brand, after.Strict, after.SingleKey, after.UpdatedAt, after.Webhooks)
 	audit.Record(tx, after.UpdatedAt, by, "partner.update", subject(id), before.facts(), after.facts())
 	var issued Issued

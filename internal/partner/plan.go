@@ -286,7 +286,8 @@ func (r *Store) updatePlan(
 		return Plan{}, err
 	}
 	tx.Queue(
-		`UPDATE plans SET name = $3, price_cents = $4, currency = $5, checkout_url = $6, external_ref = $7, updated_at = $8,
+		`UPDATE plans SET name = $3, price_cents = $4, currency = $5, checkout_url = $6, external_ref = $7,
+			updated_at = $8,
 			description = $9, features = $10, recommended = $11, sort = $12, recheck = $13, max_per_buyer = $14
 		WHERE partner_id = $1 AND tier = $2`,
 		partnerID,

@@ -137,7 +137,8 @@ func storeProduct(tx *sqldb.Tx, p Product) {
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 		ON CONFLICT (partner_id)
 		DO UPDATE SET tagline = excluded.tagline, description = excluded.description, website = excluded.website,
-			support_email = excluded.support_email, refund_terms = excluded.refund_terms, icon = excluded.icon, updated_at = excluded.updated_at`,
+			support_email = excluded.support_email, refund_terms = excluded.refund_terms, icon = excluded.icon,
+			updated_at = excluded.updated_at`,
 		p.PartnerID,
 		p.Tagline,
 		p.Description,

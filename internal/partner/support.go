@@ -37,7 +37,8 @@ type SupportVisit struct {
 // Acts reports whether the visit may make changes.
 func (v SupportVisit) Acts() bool { return !v.ActsSince.IsZero() }
 
-const visitColumns = `support_visits.id, support_visits.partner_id, support_visits.user_id, support_visits.session, support_visits.reason,
+const visitColumns = `support_visits.id, support_visits.partner_id, support_visits.user_id, support_visits.session,
+	support_visits.reason,
 	support_visits.begun_at, support_visits.expires_at, support_visits.acts_since`
 
 func (v *SupportVisit) fields() []any {
@@ -66,7 +67,8 @@ const openVisit = `support_visits.ended_at = 0 AND support_visits.expires_at > `
 func (r *Store) SupportAccess(ctx context.Context, partnerID, userID int64, session string) (SupportAccess, error) {
 	return r.supportAccess(
 		ctx,
-		`support_visits.user_id = $1 AND support_visits.partner_id = $2 AND support_visits.session = $3 AND support_visits.session <> '' AND `+openVisit+`$4
+		`support_visits.user_id = $1 AND support_visits.partner_id = $2 AND support_visits.session = $3
+			AND support_visits.session <> '' AND `+openVisit+`$4
 		ORDER BY support_visits.id DESC LIMIT 1`,
 		userID,
 		partnerID,
@@ -172,7 +174,8 @@ func (s *Support) Begin(ctx context.Context, by audit.Actor, partnerID int64, re
 			ctx,
 			tx,
 			scanVisit,
-			`INSERT INTO support_visits (partner_id, user_id, session, reason, begun_at, expires_at, acts_since, ended_at)
+			`INSERT INTO support_visits (partner_id, user_id, session, reason, begun_at, expires_at, acts_since,
+				ended_at)
 			VALUES ($1, $2, $3, $4, $5, $6, 0, 0) RETURNING `+visitColumns,
 			partnerID,
 			by.ID,

@@ -123,9 +123,13 @@ func (b *Store) insert(ctx context.Context, c Checkout) (id int64, err error) {
 			ctx,
 			tx,
 			sqldb.Value[int64],
-			`INSERT INTO checkouts (ref, partner_id, tier, plan_name, item, amount, currency, paid, paid_currency, user_id,
-				license_key, state, session_id, session_url, intent_id, purchase_id, refund_id, unsettled, tries, created_at, expires_at, paid_at, updated_at, next_at, credit)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, 0, '', $8, $9, $10, '', '', '', 0, 0, $11, 0, $12, $13, 0, $12, $14, $15) RETURNING id`,
+			`INSERT INTO checkouts (ref, partner_id, tier, plan_name, item, amount, currency, paid, paid_currency,
+				user_id,
+				license_key, state, session_id, session_url, intent_id, purchase_id, refund_id, unsettled, tries,
+				created_at, expires_at, paid_at, updated_at, next_at, credit)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, 0, '', $8, $9, $10, '', '', '', 0, 0, $11, 0,
+				$12, $13, 0, $12, $14, $15)
+			RETURNING id`,
 			c.Ref,
 			c.PartnerID,
 			c.Tier,

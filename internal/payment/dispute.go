@@ -22,7 +22,8 @@ type Dispute struct {
 	nextAt time.Time
 }
 
-const disputeColumns = `provider_id, checkout_id, amount, currency, status, held, tries, created_at, updated_at, next_at`
+const disputeColumns = `provider_id, checkout_id, amount, currency, status, held, tries, created_at, updated_at,
+	next_at`
 
 func scanDispute(r *sqldb.Row, d *Dispute) error {
 	return r.Scan(

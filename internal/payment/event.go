@@ -46,7 +46,8 @@ func sessionOf(o *stripe.CheckoutSession) sessionFact {
 		f.intent = o.PaymentIntent.ID
 		// A session retrieved after the bank refused stays complete and unpaid; only its payment
 		// shows the refusal.
-		if f.complete && !f.paid && (o.PaymentIntent.Status == stripe.PaymentIntentStatusRequiresPaymentMethod || o.PaymentIntent.Status == stripe.PaymentIntentStatusCanceled) {
+		if f.complete && !f.paid && (o.PaymentIntent.Status == stripe.PaymentIntentStatusRequiresPaymentMethod ||
+			o.PaymentIntent.Status == stripe.PaymentIntentStatusCanceled) {
 			f.failed = true
 		}
 	}
@@ -282,12 +283,15 @@ func (in *incoming) addObject(o *object) error {
 }
 
 func signatureError(err error) error {
-	text := "The signature is not Stripe's. Set stripe-webhook-secret to the signing secret of this endpoint, as its page at Stripe shows it."
+	text := "The signature is not Stripe's. Set stripe-webhook-secret to the signing secret of this endpoint, as " +
+		"its page at Stripe shows it."
 	switch {
 	case errors.Is(err, webhook.ErrTooOld):
-		text = "The signature is more than five minutes old. If Stripe sent this just now, the clock of this machine is ahead: set it right."
+		text = "The signature is more than five minutes old. If Stripe sent this just now, the clock of this " +
+			"machine is ahead: set it right."
 	case errors.Is(err, errTooNew):
-		text = "The signature is dated more than five minutes ahead. If Stripe sent this just now, the clock of this machine is behind: set it right."
+		text = "The signature is dated more than five minutes ahead. If Stripe sent this just now, the clock of " +
+			"this machine is behind: set it right."
 	case errors.Is(err, webhook.ErrNotSigned), errors.Is(err, webhook.ErrInvalidHeader):
 		text = "The request has no valid Stripe-Signature header. Only Stripe posts to this address."
 	}

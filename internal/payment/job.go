@@ -76,7 +76,9 @@ func (j *Job) Once(ctx context.Context) (more bool, err error) {
 		return false, nil
 	}
 	var errs []error
-	for _, do := range []func(context.Context) (int, error){b.askCheckouts, b.sendRefunds, b.askDisputes, b.list, b.answerLookups} {
+	for _, do := range []func(context.Context) (int, error){
+		b.askCheckouts, b.sendRefunds, b.askDisputes, b.list, b.answerLookups,
+	} {
 		n, err := do(ctx)
 		if err != nil {
 			errs = append(errs, err)

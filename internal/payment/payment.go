@@ -88,7 +88,8 @@ type Checkout struct {
 	NextAt     time.Time
 }
 
-const checkoutColumns = `id, ref, partner_id, tier, plan_name, item, amount, currency, credit, paid, paid_currency, user_id, license_key, state, session_id, session_url,
+const checkoutColumns = `id, ref, partner_id, tier, plan_name, item, amount, currency, credit, paid, paid_currency,
+	user_id, license_key, state, session_id, session_url,
 	intent_id, purchase_id, refund_id, unsettled, tries, created_at, expires_at, paid_at, updated_at, next_at`
 
 func scanCheckout(r *sqldb.Row, c *Checkout) error {
@@ -125,7 +126,8 @@ func scanCheckout(r *sqldb.Row, c *Checkout) error {
 // saveCheckout queues an update of the mutable columns.
 func saveCheckout(tx *sqldb.Tx, c Checkout) {
 	tx.Queue(
-		`UPDATE checkouts SET state = $2, session_id = $3, session_url = $4, intent_id = $5, purchase_id = $6, refund_id = $7,
+		`UPDATE checkouts SET state = $2, session_id = $3, session_url = $4, intent_id = $5, purchase_id = $6,
+			refund_id = $7,
 		unsettled = $8, tries = $9, paid_at = $10, updated_at = $11, next_at = $12, paid = $13, paid_currency = $14
 		WHERE id = $1`,
 		c.ID,

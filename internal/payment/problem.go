@@ -69,7 +69,8 @@ func scanProblem(r *sqldb.Row, p *Problem) error {
 // addProblem queues a problem, once per object.
 func addProblem(tx *sqldb.Tx, p Problem) {
 	tx.Queue(
-		`INSERT INTO payment_problems (kind, object_id, checkout_id, partner_id, intent_id, amount, currency, created_at, done_at)
+		`INSERT INTO payment_problems (kind, object_id, checkout_id, partner_id, intent_id, amount, currency,
+			created_at, done_at)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0) ON CONFLICT (kind, object_id) DO NOTHING`,
 		string(p.Kind),
 		p.ObjectID,
@@ -113,7 +114,8 @@ func closeProblem(tx *sqldb.Tx, kind ProblemKind, objectID string, at time.Time)
 func (b *Store) Uncovered(tx *sqldb.Tx, at time.Time, lost, settled []int64) {
 	if len(lost) > 0 {
 		tx.Queue(
-			`INSERT INTO payment_problems (kind, object_id, checkout_id, partner_id, intent_id, amount, currency, created_at, done_at)
+			`INSERT INTO payment_problems (kind, object_id, checkout_id, partner_id, intent_id, amount, currency,
+				created_at, done_at)
 			SELECT $1, ref, id, partner_id, intent_id, amount, currency, $2, 0 FROM checkouts
 			WHERE purchase_id = ANY($3) AND purchase_id <> 0
 			ON CONFLICT (kind, object_id) DO UPDATE SET created_at = excluded.created_at, done_at = 0`,

@@ -25,7 +25,8 @@ func (b *Store) Receive(ctx context.Context, body []byte, signature string) erro
 		return fault.New(
 			fault.Invalid,
 			codeEvent,
-			"The event has a valid signature and cannot be read: it is not the JSON of an event as Stripe describes it.",
+			"The event has a valid signature and cannot be read: it is not the JSON of an event as Stripe describes "+
+				"it.",
 		)
 	}
 	switch {

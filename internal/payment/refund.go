@@ -53,7 +53,8 @@ type Refund struct {
 // Ours reports whether the refund was requested here, not at the provider.
 func (f *Refund) Ours() bool { return f.request != "" }
 
-const refundColumns = `id, request, provider_id, checkout_id, intent_id, license_key, amount, currency, status, external_id, reason, failure, tries,
+const refundColumns = `id, request, provider_id, checkout_id, intent_id, license_key, amount, currency, status,
+	external_id, reason, failure, tries,
 	created_at, updated_at, next_at`
 
 func scanRefund(r *sqldb.Row, f *Refund) error {
@@ -89,7 +90,8 @@ func (f *Refund) save(tx *sqldb.Tx, now time.Time) {
 	}
 	if f.ID == 0 {
 		tx.Queue(
-			`INSERT INTO payment_refunds (request, provider_id, checkout_id, intent_id, license_key, amount, currency, status, external_id,
+			`INSERT INTO payment_refunds (request, provider_id, checkout_id, intent_id, license_key, amount, currency,
+				status, external_id,
 			reason, failure, tries, created_at, updated_at, next_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
 			args...)

@@ -71,7 +71,8 @@ type Store struct {
 	slots checkSlots
 }
 
-const columns = `partner_id, webhook_url, webhook_valid_at, redirect_url, redirect_valid_at, redirect_epoch, created_at, updated_at,
+const columns = `partner_id, webhook_url, webhook_valid_at, redirect_url, redirect_valid_at, redirect_epoch, created_at,
+	updated_at,
 	initiate_login_uri, id_token_alg, no_error_member`
 
 func scan(r *sqldb.Row, p *Profile) error {
@@ -291,7 +292,8 @@ func lock(ctx context.Context, tx *sqldb.Tx, partnerID int64) (Profile, error) {
 // Worked queues the validation of the webhook URL after a successful delivery. It changes nothing
 // if the profile has another URL or the URL is already validated.
 func Worked(tx *sqldb.Tx, partnerID int64, webhookURL string, at time.Time) {
-	tx.Queue(`UPDATE profiles SET webhook_valid_at = $3 WHERE partner_id = $1 AND webhook_url = $2 AND webhook_valid_at = 0`,
+	tx.Queue(`UPDATE profiles SET webhook_valid_at = $3 WHERE partner_id = $1 AND webhook_url = $2
+		AND webhook_valid_at = 0`,
 		partnerID, webhookURL, at)
 }
 
@@ -302,7 +304,8 @@ func SawCertificate(tx *sqldb.Tx, partnerID int64, webhookURL string, until time
 	if last := time.Unix(0, math.MaxInt64); until.After(last) {
 		until = last
 	}
-	tx.Queue(`UPDATE profiles SET certificate_until = $3 WHERE partner_id = $1 AND webhook_url = $2 AND certificate_until <> $3`,
+	tx.Queue(`UPDATE profiles SET certificate_until = $3 WHERE partner_id = $1 AND webhook_url = $2
+		AND certificate_until <> $3`,
 		partnerID, webhookURL, until)
 }
 

@@ -82,8 +82,9 @@ func estimate(events int64, rate int) time.Duration {
 	return time.Duration(events) * time.Second / time.Duration(rate)
 }
 
-const columns = `id, partner_id, outcome, kind, codes, license_id, license_key, from_at, to_at, rate, actor_kind, actor_id,
-	expected, looked, count, skipped, created_at, updated_at, paused_at, stopped, finished_at, at, event_id, next_at, tries`
+const columns = `id, partner_id, outcome, kind, codes, license_id, license_key, from_at, to_at, rate, actor_kind,
+	actor_id, expected, looked, count, skipped, created_at, updated_at, paused_at, stopped, finished_at, at,
+	event_id, next_at, tries`
 
 func scan(r *sqldb.Row, j *Job) error {
 	var codes string
@@ -210,8 +211,9 @@ func (s *Store) Begin(ctx context.Context, by audit.Actor, q Request) (Job, erro
 			ctx,
 			tx,
 			scan,
-			`INSERT INTO redelivery_jobs (partner_id, outcome, kind, codes, license_id, license_key, from_at, to_at, rate, actor_kind, actor_id,
-				expected, looked, count, skipped, created_at, updated_at, paused_at, stopped, finished_at, at, event_id, next_at)
+			`INSERT INTO redelivery_jobs (partner_id, outcome, kind, codes, license_id, license_key, from_at, to_at,
+				rate, actor_kind, actor_id, expected, looked, count, skipped, created_at, updated_at, paused_at,
+				stopped, finished_at, at, event_id, next_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 0, 0, 0, $13, $13, 0, '', 0, 0, 0, 0)
 			RETURNING `+columns,
 			q.PartnerID,
@@ -293,7 +295,8 @@ func (s *Store) List(ctx context.Context, partnerID, before int64, limit int) ([
 		ctx,
 		s.DB,
 		scan,
-		`SELECT `+columns+` FROM redelivery_jobs WHERE partner_id = $1 AND (id < $2 OR $2 = 0) ORDER BY id DESC LIMIT $3`,
+		`SELECT `+columns+` FROM redelivery_jobs WHERE partner_id = $1 AND (id < $2 OR $2 = 0)
+			ORDER BY id DESC LIMIT $3`,
 		partnerID,
 		before,
 		limit,

@@ -66,7 +66,8 @@ func (s *Store) work(ctx context.Context, tx *sqldb.Tx, now time.Time, j *Job) e
 	if c.Ended {
 		j.FinishedAt = now
 	}
-	tx.Queue(`UPDATE redelivery_jobs SET at = $2, event_id = $3, looked = $4, count = $5, skipped = $6, updated_at = $7, next_at = $8, finished_at = $9 WHERE id = $1`,
+	tx.Queue(`UPDATE redelivery_jobs SET at = $2, event_id = $3, looked = $4, count = $5, skipped = $6, updated_at = $7,
+		next_at = $8, finished_at = $9 WHERE id = $1`,
 		j.ID, j.at.At, j.at.EventID, j.Looked, j.Count, j.Skipped, now, j.nextAt, j.FinishedAt)
 	return nil
 }
@@ -148,7 +149,8 @@ func (s *Store) act(
 			return nil
 		}
 		j.UpdatedAt = now
-		tx.Queue(`UPDATE redelivery_jobs SET paused_at = $2, stopped = $3, finished_at = $4, updated_at = $5 WHERE id = $1`,
+		tx.Queue(`UPDATE redelivery_jobs SET paused_at = $2, stopped = $3, finished_at = $4, updated_at = $5
+			WHERE id = $1`,
 			j.ID, j.PausedAt, j.Stopped, j.FinishedAt, now)
 		audit.Record(tx, now, by, action, subject(partnerID), nil, audit.Facts{"redelivery_id": id})
 		return nil
@@ -188,9 +190,11 @@ func (p *Worker) Once(ctx context.Context) (bool, error) {
 	}
 	turn := &batch.Turn{
 		What: "redelivery", Job: next.ID, Tries: next.tries, Now: s.Now, Log: p.Log,
-		Do:     func(ctx context.Context) (bool, error) { return s.next(ctx, next) },
-		PutOff: func(ctx context.Context, tries int, until time.Time) error { return s.putOff(ctx, next, tries, until) },
-		Stop:   func(ctx context.Context, reason string) error { return s.giveUp(ctx, next, reason) },
+		Do: func(ctx context.Context) (bool, error) { return s.next(ctx, next) },
+		PutOff: func(ctx context.Context, tries int, until time.Time) error {
+			return s.putOff(ctx, next, tries, until)
+		},
+		Stop: func(ctx context.Context, reason string) error { return s.giveUp(ctx, next, reason) },
 	}
 	return turn.Take(ctx)
 }

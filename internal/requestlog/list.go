@@ -93,11 +93,14 @@ func (l *Log) List(ctx context.Context, partnerID int64, f Filter) (List, error)
 		ctx,
 		l.DB,
 		scanEntry,
-		`SELECT seq, at, first_at, count, grouped, proven, method, path, status, code, cause, message, request_id, license_key
-		FROM (SELECT * FROM (SELECT seq, at, at AS first_at, 1 AS count, TRUE AS proven, FALSE AS grouped, method, path, status, code, cause, message, request_id, license_key
+		`SELECT seq, at, first_at, count, grouped, proven, method, path, status, code, cause, message, request_id,
+			license_key
+		FROM (SELECT * FROM (SELECT seq, at, at AS first_at, 1 AS count, TRUE AS proven, FALSE AS grouped, method, path,
+		status, code, cause, message, request_id, license_key
 				FROM refused_calls WHERE `+where+order+`) AS c
 			UNION ALL SELECT *
-			FROM (SELECT seq, at, first_at, count, proven, TRUE AS grouped, method, path, status, code, cause, message, request_id, license_key
+			FROM (SELECT seq, at, first_at, count, proven, TRUE AS grouped, method, path, status, code, cause, message,
+			request_id, license_key
 				FROM refused_groups WHERE `+where+order+`) AS g) AS entries`+order,
 		args...)
 	if err != nil {
@@ -176,7 +179,8 @@ func (l *Log) Sum(ctx context.Context, partnerID int64, from time.Time) (Hour, e
 		ctx,
 		l.DB,
 		func(r *sqldb.Row, h *Hour) error { return r.Scan(&h.Answered, &h.Refused, &h.Dropped) },
-		`SELECT CAST(coalesce(sum(answered), 0) AS bigint), CAST(coalesce(sum(refused), 0) AS bigint), CAST(coalesce(sum(dropped), 0) AS bigint)
+		`SELECT CAST(coalesce(sum(answered), 0) AS bigint), CAST(coalesce(sum(refused), 0) AS bigint),
+			CAST(coalesce(sum(dropped), 0) AS bigint)
 		FROM request_counts WHERE partner_id = $1 AND hour >= $2`,
 		partnerID,
 		hourOf(from),

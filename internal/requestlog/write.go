@@ -160,7 +160,8 @@ func (b *batch) write(ctx context.Context, tx *sqldb.Tx, partners []int64) error
 			at, err := sqldb.One(ctx, tx, func(r *sqldb.Row, n *numbers) error { return r.Scan(&n.last, &n.calls) },
 				`INSERT INTO refused_counters (partner_id, last, calls) VALUES ($1, $2, $3)
 				ON CONFLICT (partner_id)
-				DO UPDATE SET last = refused_counters.last + excluded.last, calls = refused_counters.calls + excluded.calls
+				DO UPDATE SET last = refused_counters.last + excluded.last,
+				calls = refused_counters.calls + excluded.calls
 				RETURNING last, calls`, id, len(calls)+len(groups), len(calls))
 			if err != nil {
 				return err
@@ -185,7 +186,8 @@ func (b *batch) write(ctx context.Context, tx *sqldb.Tx, partners []int64) error
 			tx.Queue(
 				`INSERT INTO request_counts (partner_id, hour, answered, refused, dropped) VALUES ($1, $2, $3, $4, $5)
 				ON CONFLICT (partner_id, hour) DO UPDATE SET answered = request_counts.answered + excluded.answered,
-					refused = request_counts.refused + excluded.refused, dropped = request_counts.dropped + excluded.dropped`,
+					refused = request_counts.refused + excluded.refused,
+					dropped = request_counts.dropped + excluded.dropped`,
 				key.partnerID,
 				key.hour,
 				n.answered,
@@ -211,7 +213,8 @@ func sortedGroups(all map[groupKey]*group) []*group {
 // writeCall writes a call into a slot and replaces the previous one.
 func writeCall(tx *sqldb.Tx, c Call, seq, slot int64) {
 	tx.Queue(
-		`INSERT INTO refused_calls (partner_id, slot, seq, at, method, path, status, code, cause, message, request_id, license_key)
+		`INSERT INTO refused_calls (partner_id, slot, seq, at, method, path, status, code, cause, message, request_id,
+			license_key)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 		ON CONFLICT (partner_id, slot)
 		DO UPDATE SET seq = excluded.seq, at = excluded.at, method = excluded.method, path = excluded.path,
@@ -236,7 +239,8 @@ func writeCall(tx *sqldb.Tx, c Call, seq, slot int64) {
 func writeGroup(tx *sqldb.Tx, g *group, seq int64) {
 	c := g.last.clean()
 	tx.Queue(
-		`INSERT INTO refused_groups (partner_id, day, proven, method, path, status, code, cause, seq, first_at, at, count, message, request_id, license_key)
+		`INSERT INTO refused_groups (partner_id, day, proven, method, path, status, code, cause, seq, first_at, at,
+			count, message, request_id, license_key)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 		ON CONFLICT (partner_id, day, proven, method, path, status, code, cause)
 		DO UPDATE SET count = refused_groups.count + excluded.count,

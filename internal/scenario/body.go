@@ -100,7 +100,10 @@ func bodyOf(body []byte) named {
 	if json.Unmarshal(body, &members) != nil {
 		return n
 	}
-	for name, to := range map[string]any{"license_key": &n.Key, "license_status": &n.Status, "tier": &n.Tier, "event_id": &n.EventID} {
+	for name, to := range map[string]any{
+		"license_key": &n.Key, "license_status": &n.Status, "tier": &n.Tier,
+		"event_id": &n.EventID,
+	} {
 		_ = json.Unmarshal(members[name], to) // ignore a member of another type
 	}
 	return n

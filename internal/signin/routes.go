@@ -96,10 +96,14 @@ func (h *Handler) Routes() []wire.Route {
 
 // factorRoutes returns the pages of second factors and sessions.
 func (h *Handler) factorRoutes(open, own func(method, path string, serve visitor.Handler) wire.Route) []wire.Route {
-	form := func(kind func(string, string, visitor.Handler) wire.Route, path, page string, serve visitor.Handler) []wire.Route {
+	form := func(kind func(string, string, visitor.Handler) wire.Route, path, page string,
+		serve visitor.Handler,
+	) []wire.Route {
 		return []wire.Route{kind(http.MethodGet, path, redirectTo(page)), kind(http.MethodPost, path, serve)}
 	}
-	both := func(kind func(string, string, visitor.Handler) wire.Route, path string, page, serve visitor.Handler) []wire.Route {
+	both := func(kind func(string, string, visitor.Handler) wire.Route, path string, page,
+		serve visitor.Handler,
+	) []wire.Route {
 		return []wire.Route{kind(http.MethodGet, path, page), kind(http.MethodPost, path, serve)}
 	}
 	security := visitor.SecurityPath

@@ -93,7 +93,8 @@ var members = []Member{
 	{
 		"partner_plan_name",
 		"string",
-		"The name of the tier's plan at that moment; empty if the tier is no longer sold. Compare the tier, not the name.",
+		"The name of the tier's plan at that moment; empty if the tier is no longer sold. Compare the tier, not the " +
+			"name.",
 	},
 }
 

@@ -27,7 +27,8 @@ type TestLicense struct {
 func (s *Simulator) putLicense(ctx context.Context, partnerID int64, l scenario.License) error {
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		tx.Queue(
-			`INSERT INTO test_licenses (partner_id, license_key, redemption_id, status, tier, created_at, updated_at, expires_at)
+			`INSERT INTO test_licenses (partner_id, license_key, redemption_id, status, tier, created_at, updated_at,
+				expires_at)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 			ON CONFLICT (partner_id, license_key) DO UPDATE SET status = excluded.status, tier = excluded.tier,
 				updated_at = excluded.updated_at, expires_at = excluded.expires_at`,

@@ -51,7 +51,8 @@ type Verdict struct {
 	At       time.Time
 }
 
-const columns = `id, partner_id, scenario, state, verdict, note, steps, done, url, actor_kind, actor_id, started_at, ended_at, until`
+const columns = `id, partner_id, scenario, state, verdict, note, steps, done, url, actor_kind, actor_id, started_at,
+	ended_at, until`
 
 func scan(r *sqldb.Row, run *Run) error {
 	return r.Scan(&run.ID, &run.PartnerID, &run.Scenario, &run.State, &run.Verdict, &run.Note, &run.Steps, &run.Done,
@@ -101,7 +102,8 @@ func (s *Simulator) insert(
 		if err != nil {
 			return err
 		}
-		tx.Queue(`DELETE FROM scenario_runs WHERE id IN (SELECT id FROM scenario_runs WHERE partner_id = $1 ORDER BY id DESC LIMIT 100 OFFSET $2)`,
+		tx.Queue(`DELETE FROM scenario_runs WHERE id IN (SELECT id FROM scenario_runs WHERE partner_id = $1
+			ORDER BY id DESC LIMIT 100 OFFSET $2)`,
 			partnerID, MaxRuns)
 		audit.Record(tx, now, by, "scenario.run", "partner:"+strconv.FormatInt(partnerID, 10), nil, j.facts)
 		return nil
@@ -181,8 +183,10 @@ func (p *play) finish(ctx context.Context) {
 			if verdict == diagnose.Skipped {
 				continue // not tried
 			}
-			tx.Queue(`INSERT INTO scenario_verdicts (partner_id, scenario, run_id, verdict, at) VALUES ($1, $2, $3, $4, $5)
-				ON CONFLICT (partner_id, scenario) DO UPDATE SET run_id = excluded.run_id, verdict = excluded.verdict, at = excluded.at`,
+			tx.Queue(`INSERT INTO scenario_verdicts (partner_id, scenario, run_id, verdict, at)
+				VALUES ($1, $2, $3, $4, $5)
+				ON CONFLICT (partner_id, scenario) DO UPDATE SET run_id = excluded.run_id, verdict = excluded.verdict,
+				at = excluded.at`,
 				p.run.PartnerID, name, p.run.ID, verdict, s.Now())
 		}
 	})

@@ -63,7 +63,9 @@ func away(err error) bool {
 		}
 		return false
 	}
-	for _, code := range []sqlite3.ErrorCode{sqlite3.BUSY, sqlite3.INTERRUPT, sqlite3.FULL, sqlite3.IOERR, sqlite3.READONLY, sqlite3.CANTOPEN} {
+	for _, code := range []sqlite3.ErrorCode{
+		sqlite3.BUSY, sqlite3.INTERRUPT, sqlite3.FULL, sqlite3.IOERR, sqlite3.READONLY, sqlite3.CANTOPEN,
+	} {
 		if errors.Is(err, code) {
 			return true
 		}

@@ -10,6 +10,7 @@ func diskOf(path string) (Disk, bool) {
 	if err := syscall.Statfs(path, &s); err != nil {
 		return Disk{}, false
 	}
-	size := int64(s.Bsize)                                                         //nolint:unconvert,nolintlint // smaller elsewhere
-	return Disk{Free: int64(s.Bavail) * size, Total: int64(s.Blocks) * size}, true //nolint:gosec,nolintlint // no disk is that large
+	size := int64(s.Bsize) //nolint:unconvert,nolintlint // smaller elsewhere
+	//nolint:gosec,nolintlint // no disk is that large
+	return Disk{Free: int64(s.Bavail) * size, Total: int64(s.Blocks) * size}, true
 }

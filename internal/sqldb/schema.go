@@ -93,7 +93,8 @@ func tooNew(version, oldest string) error {
 		return nil
 	}
 	return fmt.Errorf(
-		"%w: it needs claviger %s or newer, and this is %s; run version %s or newer, or restore the backup from before the upgrade",
+		"%w: it needs claviger %s or newer, and this is %s; run version %s or newer, or restore the backup from "+
+			"before the upgrade",
 		ErrTooNew, oldest, version, oldest)
 }
 

@@ -160,7 +160,8 @@ func (t *tally) write(tx *sqldb.Tx) {
 				VALUES ($1, $2, $3, $4, $5, $6, $7)
 			ON CONFLICT (partner_id, day)
 			DO UPDATE SET sold = stats_days.sold + excluded.sold, activated = stats_days.activated + excluded.activated,
-				deactivated = stats_days.deactivated + excluded.deactivated, refunded = stats_days.refunded + excluded.refunded,
+				deactivated = stats_days.deactivated + excluded.deactivated,
+				refunded = stats_days.refunded + excluded.refunded,
 				activated_soon = stats_days.activated_soon + excluded.activated_soon`,
 			k.partnerID,
 			k.at,

@@ -94,7 +94,9 @@ func (d *Store) Case(ctx context.Context, key string) (Case, error) {
 	if c.Explain, err = d.Licenses.Explain(ctx, c.License.License); err != nil {
 		return Case{}, err
 	}
-	for _, add := range []func(context.Context, *Case) error{d.addActs, d.addEvents, d.addConnections, d.addPayments, d.addOwner} {
+	for _, add := range []func(context.Context, *Case) error{
+		d.addActs, d.addEvents, d.addConnections, d.addPayments, d.addOwner,
+	} {
 		if err := add(ctx, &c); err != nil {
 			return Case{}, err
 		}

@@ -84,7 +84,9 @@ func (d *Store) Search(ctx context.Context, text string) (Found, error) {
 		)
 	}
 	f := Found{Text: text}
-	for _, look := range []func(context.Context, *Found) error{d.searchLicenses, d.searchPeople, d.searchPurchases, d.searchPartners} {
+	for _, look := range []func(context.Context, *Found) error{
+		d.searchLicenses, d.searchPeople, d.searchPurchases, d.searchPartners,
+	} {
 		if err := look(ctx, &f); err != nil {
 			return Found{}, err
 		}
@@ -112,7 +114,9 @@ func (d *Store) searchLicenses(ctx context.Context, f *Found) error {
 		return err
 	}
 	f.As = append(f.As, "a license key", "the id of a license's pages")
-	for _, find := range []func(context.Context, string) (license.License, error){d.Licenses.ByKey, d.Licenses.ByRedemption} {
+	for _, find := range []func(context.Context, string) (license.License, error){
+		d.Licenses.ByKey, d.Licenses.ByRedemption,
+	} {
 		l, err := find(ctx, key)
 		if err == nil {
 			f.Licenses = append(f.Licenses, l)

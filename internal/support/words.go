@@ -148,7 +148,8 @@ func connectionEntries(a oauth.Authorization) []Entry {
 			Entry{At: a.UsedAt, Kind: Connection, Title: "The application exchanged its code: it is connected"},
 		)
 	default:
-		list[0].Failed, list[0].Text = true, "The application has not exchanged it. The code is valid until "+stamp(a.ExpiresAt)+"."
+		list[0].Failed, list[0].Text = true,
+			"The application has not exchanged it. The code is valid until "+stamp(a.ExpiresAt)+"."
 	}
 	if !a.RevokedAt.IsZero() {
 		list = append(list, Entry{At: a.RevokedAt, Kind: Connection, Title: "The tokens of a connection were revoked"})

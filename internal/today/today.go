@@ -145,7 +145,9 @@ func (b *Store) Read(ctx context.Context) (Report, error) {
 	c := &collection{now: b.Now(), items: map[Kind][]Item{}, capped: map[Kind]bool{}}
 	err := b.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		clear(c.items)
-		for _, read := range []func(context.Context, *sqldb.Tx) error{c.queues, c.jobs, c.mails, c.payments, c.suspects, c.plans, c.partners} {
+		for _, read := range []func(context.Context, *sqldb.Tx) error{
+			c.queues, c.jobs, c.mails, c.payments, c.suspects, c.plans, c.partners,
+		} {
 			if err := read(ctx, tx); err != nil {
 				return err
 			}

@@ -152,7 +152,8 @@ func (c *Cell) write(m *markup, id string) {
 }
 
 // rowForm is the form of an action on a record. A page has few of them.
-var rowForm = template.Must(template.New("form").Parse(`<form method="post" action="{{.Action}}">{{range .Hidden}}<input type="hidden" name="{{.Name}}" value="{{.Value}}">{{end}}` +
+var rowForm = template.Must(template.New("form").Parse(`<form method="post" action="{{.Action}}">{{range .Hidden}}` +
+	`<input type="hidden" name="{{.Name}}" value="{{.Value}}">{{end}}` +
 	`<button class="button secondary small" type="submit">{{.Label}}<span class="sr"> {{.Of}}</span></button></form>`))
 
 // write writes the links and forms.

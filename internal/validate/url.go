@@ -39,7 +39,8 @@ func wrongURL(s string, private bool) string {
 	case len(s) > maxURL:
 		return "has " + strconv.Itoa(len(s)) + " bytes; a URL may have at most " + strconv.Itoa(maxURL) + "."
 	case strings.ContainsFunc(s, notInURL):
-		return `has a character that a URL cannot have (a space, " < > \ or one beyond ASCII); percent-encode it, and write a host name in its xn-- form.`
+		return `has a character that a URL cannot have (a space, " < > \ or one beyond ASCII); percent-encode it, ` +
+			`and write a host name in its xn-- form.`
 	}
 	u, err := url.Parse(s)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 
 // touch records a change of an endpoint. set adds further columns to the update.
 func (o *Outbox) touch(tx *sqldb.Tx, partnerID int64, set string, args ...any) {
-	tx.Queue(`UPDATE endpoints SET changed = changed + 1, closed = FALSE`+set+` WHERE partner_id = $1`, append([]any{partnerID}, args...)...)
+	tx.Queue(`UPDATE endpoints SET changed = changed + 1, closed = FALSE`+set+`
+		WHERE partner_id = $1`, append([]any{partnerID}, args...)...)
 	tx.AfterCommit(func() { o.tell(News{PartnerID: partnerID, Reload: true}) })
 }
 
@@ -40,8 +41,10 @@ func (o *Outbox) FollowProfile(tx *sqldb.Tx, partnerID int64, change profile.Cha
 // endpoint and sends waiting retries now, because failures of the old URL say nothing about the new
 // one.
 func (o *Outbox) Unpark(tx *sqldb.Tx, partnerID int64) {
-	o.touch(tx, partnerID, `, url_version = url_version + 1, failing_since = 0, failures = 0, parked_at = 0, probe_at = 0, draining = $2`, int(drainAll))
-	tx.Queue(`UPDATE outbox SET refusals = 0, refused_since = 0, refused_alone = FALSE WHERE partner_id = $1 AND `+IsPending+` AND refusals > 0`, partnerID)
+	o.touch(tx, partnerID, `, url_version = url_version + 1, failing_since = 0, failures = 0, parked_at = 0,
+		probe_at = 0, draining = $2`, int(drainAll))
+	tx.Queue(`UPDATE outbox SET refusals = 0, refused_since = 0, refused_alone = FALSE
+		WHERE partner_id = $1 AND `+IsPending+` AND refusals > 0`, partnerID)
 }
 
 // Resume must be called in the transaction that ends a partner's pause. During a pause deliveries

@@ -18,9 +18,12 @@ func (o *Outbox) AwaitAttempt(ctx context.Context, licenseID int64, atMost time.
 	defer cancel()
 	for pause := 4 * time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		over, err := sqldb.One(ctx, o.DB, sqldb.Value[bool], `SELECT d.attempts > 0
-				OR EXISTS (SELECT 1 FROM outbox AS e WHERE e.license_id = d.license_id AND e.`+IsPending+` AND e.event_id < d.event_id AND e.attempts > 0)
-				OR EXISTS (SELECT 1 FROM endpoints AS p WHERE p.partner_id = d.partner_id AND (p.parked_at <> 0 OR p.closed = TRUE))
-			FROM outbox AS d WHERE d.event_id = (SELECT max(m.event_id) FROM outbox AS m WHERE m.license_id = $1 AND m.`+IsPending+`)`, licenseID)
+				OR EXISTS (SELECT 1 FROM outbox AS e WHERE e.license_id = d.license_id AND e.`+IsPending+`
+				AND e.event_id < d.event_id AND e.attempts > 0)
+				OR EXISTS (SELECT 1 FROM endpoints AS p WHERE p.partner_id = d.partner_id
+				AND (p.parked_at <> 0 OR p.closed = TRUE))
+			FROM outbox AS d WHERE d.event_id = (SELECT max(m.event_id) FROM outbox AS m
+			WHERE m.license_id = $1 AND m.`+IsPending+`)`, licenseID)
 		switch {
 		case err != nil:
 			return ctx.Err() == nil // no row: nothing of the license is pending

@@ -13,11 +13,13 @@ import (
 func (s *Store) DuePartners(ctx context.Context) ([]int64, error) {
 	ids, err := sqldb.All(ctx, s.DB, sqldb.Value[int64], `WITH RECURSIVE p (id) AS (
 			SELECT min(partner_id) FROM outbox WHERE `+IsPending+`
-			UNION ALL SELECT (SELECT min(o.partner_id) FROM outbox AS o WHERE o.`+IsPending+` AND o.partner_id > p.id) FROM p WHERE p.id IS NOT NULL)
+			UNION ALL SELECT (SELECT min(o.partner_id) FROM outbox AS o WHERE o.`+IsPending+` AND o.partner_id > p.id)
+			FROM p WHERE p.id IS NOT NULL)
 		SELECT p.id FROM p LEFT JOIN endpoints AS e ON e.partner_id = p.id
 		WHERE p.id IS NOT NULL AND coalesce(e.closed, FALSE) = FALSE AND (
 			CASE WHEN coalesce(e.parked_at, 0) <> 0 THEN e.probe_at <= $1
-			ELSE coalesce(e.draining, 0) <> 0 OR (SELECT min(o.due_at) FROM outbox AS o WHERE o.partner_id = p.id AND o.`+IsPending+`) <= $1 END)
+			ELSE coalesce(e.draining, 0) <> 0 OR (SELECT min(o.due_at) FROM outbox AS o
+			WHERE o.partner_id = p.id AND o.`+IsPending+`) <= $1 END)
 		ORDER BY p.id`, s.Now())
 	if err != nil {
 		return nil, fmt.Errorf("look for due deliveries: %w", err)
@@ -30,7 +32,9 @@ func (s *Store) Versions(ctx context.Context, partners []int64) (map[int64]int64
 	type version struct{ partnerID, changed int64 }
 	versions := map[int64]int64{}
 	for part := range slices.Chunk(partners, 1000) {
-		found, err := sqldb.All(ctx, s.DB, func(r *sqldb.Row, v *version) error { return r.Scan(&v.partnerID, &v.changed) },
+		found, err := sqldb.All(ctx, s.DB, func(r *sqldb.Row, v *version) error {
+			return r.Scan(&v.partnerID, &v.changed)
+		},
 			`SELECT partner_id, changed FROM endpoints WHERE partner_id = ANY($1)`, part)
 		if err != nil {
 			return nil, fmt.Errorf("look for changed endpoints: %w", err)
@@ -52,9 +56,13 @@ func (s *Store) RefusedLicenses(ctx context.Context) ([]License, error) {
 	if p.Attempts <= 0 {
 		return nil, nil
 	}
-	list, err := sqldb.All(ctx, s.DB, func(r *sqldb.Row, v *License) error { return r.Scan(&v.PartnerID, &v.LicenseID) },
-		`SELECT h.partner_id, h.license_id FROM outbox AS h WHERE h.`+IsPending+` AND h.refused_alone = TRUE AND h.refused_since <= $1 AND h.refusals >= $2
-			AND EXISTS (SELECT 1 FROM outbox AS n WHERE n.license_id = h.license_id AND n.`+IsPending+` AND n.event_id > h.event_id)
+	list, err := sqldb.All(ctx, s.DB, func(r *sqldb.Row, v *License) error {
+		return r.Scan(&v.PartnerID, &v.LicenseID)
+	},
+		`SELECT h.partner_id, h.license_id FROM outbox AS h WHERE h.`+IsPending+` AND h.refused_alone = TRUE
+			AND h.refused_since <= $1 AND h.refusals >= $2
+			AND EXISTS (SELECT 1 FROM outbox AS n WHERE n.license_id = h.license_id AND n.`+IsPending+`
+			AND n.event_id > h.event_id)
 		ORDER BY h.refused_since LIMIT 1000`, s.Now().Add(-p.After), p.Attempts)
 	if err != nil {
 		return nil, fmt.Errorf("look for refused events: %w", err)

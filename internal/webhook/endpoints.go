@@ -41,14 +41,17 @@ func (e EndpointHealth) State(p partner.Partner, f profile.Profile) EndpointStat
 
 // EndpointsHealth returns the health of several partners' endpoints and the number of waiting
 // deliveries, counted up to atMost: a list of partners must not read every waiting row.
-func (o *Outbox) EndpointsHealth(ctx context.Context, partnerIDs []int64, atMost int64) (map[int64]EndpointHealth, error) {
+func (o *Outbox) EndpointsHealth(
+	ctx context.Context, partnerIDs []int64, atMost int64,
+) (map[int64]EndpointHealth, error) {
 	all := make(map[int64]EndpointHealth, len(partnerIDs))
 	err := o.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		waiting := make([]*sqldb.Result[int64], len(partnerIDs))
 		for i, id := range partnerIDs {
 			waiting[i] = queueWaiting(tx, id, atMost)
 		}
-		rows, err := sqldb.All(ctx, tx, scanHealth, `SELECT `+healthColumns+` FROM endpoints WHERE partner_id = ANY($1)`, partnerIDs)
+		rows, err := sqldb.All(ctx, tx, scanHealth, `SELECT `+healthColumns+` FROM endpoints
+			WHERE partner_id = ANY($1)`, partnerIDs)
 		if err != nil {
 			return err
 		}
@@ -80,7 +83,8 @@ func queueWaiting(tx *sqldb.Tx, partnerID, atMost int64) *sqldb.Result[int64] {
 // told converts the row and the count for operators.
 func (h Health) told(waiting, atMost int64) EndpointHealth {
 	return EndpointHealth{
-		FailingSince: h.failingSince, ParkedAt: h.parkedAt, ProbeAt: h.probeAt, LastSuccessAt: h.takenAt, LastErrorAt: h.errorAt, LastError: h.error,
+		FailingSince: h.failingSince, ParkedAt: h.parkedAt, ProbeAt: h.probeAt, LastSuccessAt: h.takenAt,
+		LastErrorAt: h.errorAt, LastError: h.error,
 		Waiting: min(waiting, atMost), More: waiting > atMost,
 	}
 }
@@ -89,7 +93,9 @@ func (h Health) told(waiting, atMost int64) EndpointHealth {
 const inStateBatch = 500
 
 // InState returns the partners with an endpoint in this state.
-func (o *Outbox) InState(ctx context.Context, partners *partner.Store, profiles *profile.Store, state EndpointState) (map[int64]bool, error) {
+func (o *Outbox) InState(
+	ctx context.Context, partners *partner.Store, profiles *profile.Store, state EndpointState,
+) (map[int64]bool, error) {
 	found := make(map[int64]bool)
 	for after := int64(0); ; {
 		list, err := partners.ByName(ctx, after, inStateBatch)

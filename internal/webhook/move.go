@@ -29,7 +29,8 @@ func (s *Store) lock(ctx context.Context, tx *sqldb.Tx, b *batch) error {
 	fence := s.Node.Fence(tx, slices.Collect(maps.Keys(claims)))
 	endpoints := sqldb.QueueQuery(tx, scanHealth, `SELECT `+healthColumns+` FROM endpoints
 		WHERE partner_id = ANY($1) ORDER BY partner_id`+tx.SkipLocked, slices.Sorted(maps.Keys(partners)))
-	rows := sqldb.QueueQuery(tx, scanHead, `SELECT `+headColumns+`, 0 FROM outbox AS h WHERE h.event_id = ANY($1) AND h.`+isPendingToo, eventIDs(b.attempts))
+	rows := sqldb.QueueQuery(tx, scanHead, `SELECT `+headColumns+`, 0 FROM outbox AS h
+		WHERE h.event_id = ANY($1) AND h.`+isPendingToo, eventIDs(b.attempts))
 	next := s.queueNext(tx, settled, licenses)
 	held, err := fence.Held(ctx)
 	if err != nil {
@@ -46,7 +47,8 @@ func (s *Store) lock(ctx context.Context, tx *sqldb.Tx, b *batch) error {
 		row, open := b.rows[a.EventID]
 		ours := b.health[a.PartnerID] != nil
 		b.recorded[i].Locked = exists[a.PartnerID] && !ours
-		b.recorded[i].Stale = !b.recorded[i].Locked && (!ours || !held(a.Claim) || !open || row.Generation != a.Generation || row.Attempts != a.Attempts)
+		b.recorded[i].Stale = !b.recorded[i].Locked && (!ours || !held(a.Claim) || !open ||
+			row.Generation != a.Generation || row.Attempts != a.Attempts)
 	}
 	return nil
 }
@@ -56,8 +58,10 @@ func (s *Store) lock(ctx context.Context, tx *sqldb.Tx, b *batch) error {
 // license.
 func (s *Store) queueNext(tx *sqldb.Tx, settled, licenses []int64) *sqldb.Result[head] {
 	return sqldb.QueueQuery(tx, scanSent, `SELECT `+headColumns+`, 0, `+sentColumn+` FROM `+s.DB.Numbers("$2")+`
-		JOIN outbox AS h ON h.event_id = (SELECT o.event_id FROM outbox AS o WHERE o.license_id = value AND o.`+IsPending+`
-			AND o.event_id NOT IN (SELECT value FROM `+s.DB.Numbers("$1")+`) ORDER BY o.event_id LIMIT 1)`, settled, licenses)
+		JOIN outbox AS h ON h.event_id = (SELECT o.event_id FROM outbox AS o
+		WHERE o.license_id = value AND o.`+IsPending+`
+			AND o.event_id NOT IN (SELECT value FROM `+s.DB.Numbers("$1")+`)
+			ORDER BY o.event_id LIMIT 1)`, settled, licenses)
 }
 
 // load collects the results of the queries of lock.
@@ -94,7 +98,8 @@ func (b *batch) existing(ctx context.Context, tx *sqldb.Tx, partners map[int64]b
 	if len(b.health) == len(partners) {
 		return partners, nil
 	}
-	ids, err := sqldb.All(ctx, tx, sqldb.Value[int64], `SELECT partner_id FROM endpoints WHERE partner_id = ANY($1)`, slices.Sorted(maps.Keys(partners)))
+	ids, err := sqldb.All(ctx, tx, sqldb.Value[int64], `SELECT partner_id FROM endpoints
+		WHERE partner_id = ANY($1)`, slices.Sorted(maps.Keys(partners)))
 	if err != nil {
 		return nil, fmt.Errorf("look for endpoints: %w", err)
 	}
@@ -161,7 +166,8 @@ func (s *Store) moveFailed(ctx context.Context, tx *sqldb.Tx, failed []*Attempt,
 		if a.Early {
 			uncounted++
 		}
-		tx.Queue(`UPDATE outbox SET state = $2, attempts = $3, due_at = $4, not_before = $5, refusals = $6, refused_since = $7, refused_alone = $8,
+		tx.Queue(`UPDATE outbox SET state = $2, attempts = $3, due_at = $4, not_before = $5, refusals = $6,
+			refused_since = $7, refused_alone = $8,
 			updated_at = $9, uncounted = $10 WHERE event_id = $1`,
 			a.EventID, int(state), a.Attempts+1, a.Next.Due, a.Next.NotBefore, h.n, h.since, h.alone, b.now, uncounted)
 		if a.Refused && state == Pending {
@@ -195,6 +201,7 @@ func makeDue(tx *sqldb.Tx, b *batch) {
 	}
 	if len(waiting) > 0 {
 		slices.Sort(waiting)
-		tx.Queue(`UPDATE outbox SET due_at = CASE WHEN not_before > $2 THEN not_before ELSE $2 END WHERE event_id = ANY($1) AND `+isPendingToo, waiting, b.now)
+		tx.Queue(`UPDATE outbox SET due_at = CASE WHEN not_before > $2 THEN not_before ELSE $2 END
+			WHERE event_id = ANY($1) AND `+isPendingToo, waiting, b.now)
 	}
 }

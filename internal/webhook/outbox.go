@@ -59,7 +59,8 @@ type Notice struct {
 func (n Notice) body() string {
 	return string(courier.Body(courier.Event{
 		LicenseKey: n.LicenseKey, Kind: n.Event, Status: n.Status, At: n.At, EventID: n.EventID, Tier: n.Tier,
-		PreviousTier: n.PreviousTier, Reason: n.Reason, Sentence: n.Sentence, CreatedAt: n.CreatedAt, PlanName: n.PlanName,
+		PreviousTier: n.PreviousTier, Reason: n.Reason, Sentence: n.Sentence, CreatedAt: n.CreatedAt,
+		PlanName: n.PlanName,
 	}))
 }
 
@@ -67,7 +68,8 @@ func (n Notice) body() string {
 // sooner than that event. It returns the number of such events.
 var insertOpen = `INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, created_at, updated_at)
 	SELECT CAST($1 AS bigint), CAST($2 AS bigint), CAST($3 AS bigint), CAST($6 AS bigint), 0,
-		CASE WHEN o.later > CAST($4 AS bigint) THEN o.later ELSE CAST($4 AS bigint) END, CAST($5 AS bigint), CAST($5 AS bigint)
+		CASE WHEN o.later > CAST($4 AS bigint) THEN o.later ELSE CAST($4 AS bigint) END, CAST($5 AS bigint),
+		CAST($5 AS bigint)
 	FROM (SELECT coalesce(max(due_at), 0) AS later FROM outbox WHERE license_id = $3 AND ` + IsPending + `) AS o
 	RETURNING (SELECT count(*) FROM outbox AS e WHERE e.license_id = $3 AND e.` + IsPending + ` AND e.event_id < $1)`
 
@@ -90,11 +92,14 @@ func (o *Outbox) Enqueue(tx *sqldb.Tx, notices ...Notice) {
 		rows[i] = []any{n.EventID, n.PartnerID, n.LicenseID, n.LicenseKey, n.Kind, it.Body, n.CreatedAt}
 		if n.First {
 			// It has no earlier event: a plain insert at half the cost.
-			firsts = append(firsts, []any{n.EventID, n.PartnerID, n.LicenseID, int(Pending), 0, due, n.CreatedAt, n.CreatedAt})
+			firsts = append(firsts, []any{
+				n.EventID, n.PartnerID, n.LicenseID, int(Pending), 0, due, n.CreatedAt, n.CreatedAt,
+			})
 			tx.AfterCommit(func() { o.tell(News{Item: it, PartnerID: it.PartnerID, LicenseID: it.LicenseID}) })
 			continue
 		}
-		earlier := sqldb.QueueQuery(tx, sqldb.Value[int64], insertOpen, n.EventID, n.PartnerID, n.LicenseID, due, n.CreatedAt, int(Pending))
+		earlier := sqldb.QueueQuery(tx, sqldb.Value[int64], insertOpen, n.EventID, n.PartnerID, n.LicenseID, due,
+			n.CreatedAt, int(Pending))
 		tx.AfterCommit(func() {
 			news := News{PartnerID: it.PartnerID, LicenseID: it.LicenseID}
 			if open, ok := earlier.Committed(); ok && open == 0 {
@@ -103,6 +108,12 @@ func (o *Outbox) Enqueue(tx *sqldb.Tx, notices ...Notice) {
 			o.tell(news)
 		})
 	}
-	tx.Insert("deliveries", []string{"event_id", "partner_id", "license_id", "license_key", "kind", "body", "created_at"}, rows)
-	tx.Insert("outbox", []string{"event_id", "partner_id", "license_id", "state", "attempts", "due_at", "created_at", "updated_at"}, firsts)
+	tx.Insert("deliveries", []string{
+		"event_id", "partner_id", "license_id", "license_key", "kind", "body",
+		"created_at",
+	}, rows)
+	tx.Insert("outbox", []string{
+		"event_id", "partner_id", "license_id", "state", "attempts", "due_at", "created_at",
+		"updated_at",
+	}, firsts)
 }

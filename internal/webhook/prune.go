@@ -60,7 +60,8 @@ func pruneEvents(ctx context.Context, db *sqldb.DB, ids []int64) (gone int64, er
 			WHERE newest > $2 LIMIT $3)`, ids, MaxAttempts, surplusRows)
 		if err == nil && gone < surplusRows {
 			tx.Queue(`DELETE FROM redelivered WHERE event_id = ANY($1)
-				AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.event_id = redelivered.event_id AND outbox.`+IsPending+`)`, ids)
+				AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.event_id = redelivered.event_id
+				AND outbox.`+IsPending+`)`, ids)
 		}
 		return err
 	})

@@ -96,11 +96,14 @@ func (b *batch) unwritten(ctx context.Context, tx *sqldb.Tx) (list []*Attempt, e
 	type attempt struct{ event, at int64 }
 	there, err := sqldb.All(ctx, tx, func(r *sqldb.Row, a *attempt) error { return r.Scan(&a.event, &a.at) },
 		`SELECT event_id, created_at FROM webhook_responses WHERE event_id = ANY($1)`, eventIDs(list))
-	return slices.DeleteFunc(list, func(a *Attempt) bool { return slices.Contains(there, attempt{a.EventID, a.At.UnixNano()}) }), err
+	return slices.DeleteFunc(list, func(a *Attempt) bool {
+		return slices.Contains(there, attempt{a.EventID, a.At.UnixNano()})
+	}), err
 }
 
 var attemptColumns = []string{
-	"event_id", "request_header", "response_status", "response_body", "response_time", "url", "success", "diagnosis", "created_at", "updated_at",
+	"event_id", "request_header", "response_status", "response_body", "response_time", "url", "success", "diagnosis",
+	"created_at", "updated_at",
 	"dns_us", "connect_us", "tls_us", "first_byte_us", "generation",
 }
 
@@ -110,7 +113,8 @@ func writeAttempts(tx *sqldb.Tx, attempts []*Attempt, now time.Time) {
 	for _, a := range attempts {
 		rows = append(rows, []any{
 			a.EventID, a.Header, a.Status, a.Answer, a.Took.Milliseconds(), a.URL, a.OK, a.Diagnosis, a.At, now,
-			a.Timing.DNS.Microseconds(), a.Timing.Connect.Microseconds(), a.Timing.TLS.Microseconds(), a.Timing.FirstByte.Microseconds(), a.Generation,
+			a.Timing.DNS.Microseconds(), a.Timing.Connect.Microseconds(), a.Timing.TLS.Microseconds(),
+			a.Timing.FirstByte.Microseconds(), a.Generation,
 		})
 	}
 	if len(rows) > 0 {

@@ -19,7 +19,9 @@ type Sender struct {
 // The caller must have locked the partner. onlyFailed skips events that have been delivered. Events
 // that are already due do not change; a parked endpoint is probed. It returns the number made due
 // and the number delivered meanwhile.
-func (o *Outbox) RedeliverMany(ctx context.Context, tx *sqldb.Tx, by Sender, partnerID int64, ids []int64, onlyFailed bool) (sent, skipped int64, err error) {
+func (o *Outbox) RedeliverMany(
+	ctx context.Context, tx *sqldb.Tx, by Sender, partnerID int64, ids []int64, onlyFailed bool,
+) (sent, skipped int64, err error) {
 	now := o.Now()
 	o.touch(tx, partnerID, `, probe_at = CASE WHEN parked_at <> 0 THEN $2 ELSE probe_at END`, now)
 	if len(ids) == 0 {
@@ -38,7 +40,8 @@ func (o *Outbox) RedeliverMany(ctx context.Context, tx *sqldb.Tx, by Sender, par
 	}
 	markManual(tx, now, by, `d.event_id = ANY($6)`, ids)
 	const notDue = ` WHERE (NOT outbox.`
-	licenses, err := sqldb.All(ctx, tx, sqldb.Value[int64], putBack+`d.event_id = ANY($2) AND d.partner_id = $3`+putBackDue+notDue+IsPending+` OR outbox.due_at > $1)
+	licenses, err := sqldb.All(ctx, tx, sqldb.Value[int64], putBack+`d.event_id = ANY($2)
+		AND d.partner_id = $3`+putBackDue+notDue+IsPending+` OR outbox.due_at > $1)
 		RETURNING license_id`, now, ids, partnerID)
 	if err != nil {
 		return 0, 0, fmt.Errorf("send events again: %w", err)
@@ -49,12 +52,14 @@ func (o *Outbox) RedeliverMany(ctx context.Context, tx *sqldb.Tx, by Sender, par
 	newest := `d.event_id IN (SELECT max(newest.event_id) FROM deliveries AS newest WHERE newest.license_id = ANY($`
 	markManual(tx, now, by, newest+`6) GROUP BY newest.license_id)`, licenses)
 	after, err := tx.Exec(ctx, putBack+newest+`2) GROUP BY newest.license_id)
-		AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.event_id = d.event_id AND o.`+IsPending+` AND o.updated_at = $1)`+
+		AND NOT EXISTS (SELECT 1 FROM outbox AS o WHERE o.event_id = d.event_id AND o.`+IsPending+`
+		AND o.updated_at = $1)`+
 		putBackDue, now, licenses)
 	if err != nil {
 		return 0, 0, fmt.Errorf("send the newest events of licenses again: %w", err)
 	}
-	tx.Queue(`UPDATE outbox SET due_at = $1 WHERE license_id = ANY($2) AND `+IsPending+` AND due_at > $1`, now, licenses)
+	tx.Queue(`UPDATE outbox SET due_at = $1 WHERE license_id = ANY($2) AND `+IsPending+`
+		AND due_at > $1`, now, licenses)
 	tx.Queue(markRedelivered, licenses)
 	tx.AfterCommit(func() {
 		for _, id := range licenses {
@@ -65,7 +70,8 @@ func (o *Outbox) RedeliverMany(ctx context.Context, tx *sqldb.Tx, by Sender, par
 }
 
 // markRedelivered schedules a pruning check of the licenses' pending events.
-var markRedelivered = `INSERT INTO redelivered (event_id) SELECT event_id FROM outbox WHERE license_id = ANY($1) AND ` + IsPending + `
+var markRedelivered = `INSERT INTO redelivered (event_id) SELECT event_id FROM outbox
+	WHERE license_id = ANY($1) AND ` + IsPending + `
 	ON CONFLICT (event_id) DO NOTHING`
 
 // markManual stores the sender of events under the generation now, and the schedule that it
@@ -75,5 +81,6 @@ func markManual(tx *sqldb.Tx, now time.Time, by Sender, condition string, args .
 		SELECT CAST($1 AS bigint), d.event_id, CAST($2 AS text), CAST($3 AS bigint), CAST($4 AS bigint),
 			CASE WHEN o.`+IsPending+` AND o.due_at > CAST($5 AS bigint) THEN o.due_at ELSE 0 END
 		FROM deliveries AS d LEFT JOIN outbox AS o ON o.event_id = d.event_id WHERE `+condition+`
-		ON CONFLICT (generation, event_id) DO NOTHING`, append([]any{now, by.By.Kind, by.By.ID, by.JobID, now}, args...)...)
+		ON CONFLICT (generation, event_id) DO NOTHING`, append([]any{now, by.By.Kind, by.By.ID, by.JobID, now},
+		args...)...)
 }

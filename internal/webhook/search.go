@@ -110,13 +110,15 @@ type head struct {
 	notBefore time.Time
 }
 
-const headColumns = `h.event_id, h.partner_id, h.license_id, h.attempts, h.uncounted, h.generation, h.due_at, h.not_before, h.refusals, h.refused_since, h.refused_alone`
+const headColumns = `h.event_id, h.partner_id, h.license_id, h.attempts, h.uncounted, h.generation, h.due_at,
+	h.not_before, h.refusals, h.refused_since, h.refused_alone`
 
 // newestOpen selects the newest pending event of the license of h.
 var newestOpen = `(SELECT max(n.event_id) FROM outbox AS n WHERE n.license_id = h.license_id AND n.` + IsPending + `)`
 
 func scanHead(r *sqldb.Row, h *head) error {
-	return r.Scan(&h.EventID, &h.PartnerID, &h.LicenseID, &h.Attempts, &h.Uncounted, &h.Generation, &h.DueAt, &h.notBefore, &h.n, &h.since, &h.alone, &h.newest)
+	return r.Scan(&h.EventID, &h.PartnerID, &h.LicenseID, &h.Attempts, &h.Uncounted, &h.Generation, &h.DueAt,
+		&h.notBefore, &h.n, &h.since, &h.alone, &h.newest)
 }
 
 // sentColumn selects the body of h. As a subquery it is looked up for each h found; with a join
@@ -124,7 +126,8 @@ func scanHead(r *sqldb.Row, h *head) error {
 const sentColumn = `(SELECT d.body FROM deliveries AS d WHERE d.event_id = h.event_id)`
 
 func scanSent(r *sqldb.Row, h *head) error {
-	return r.Scan(&h.EventID, &h.PartnerID, &h.LicenseID, &h.Attempts, &h.Uncounted, &h.Generation, &h.DueAt, &h.notBefore, &h.n, &h.since, &h.alone, &h.newest, &h.Body)
+	return r.Scan(&h.EventID, &h.PartnerID, &h.LicenseID, &h.Attempts, &h.Uncounted, &h.Generation, &h.DueAt,
+		&h.notBefore, &h.n, &h.since, &h.alone, &h.newest, &h.Body)
 }
 
 // isFirst is true if h is the first pending delivery of its license. PostgreSQL looks up the
@@ -132,13 +135,15 @@ func scanSent(r *sqldb.Row, h *head) error {
 // NOT TRUE matches every second row, and reads in order up to the limit. For IS NULL it would
 // estimate almost no matches, and read and sort everything due for each search.
 var isFirst = `(SELECT TRUE FROM outbox AS e
-	WHERE e.license_id = h.license_id AND e.` + IsPending + ` AND e.event_id < h.event_id ORDER BY e.event_id LIMIT 1) IS NOT TRUE`
+	WHERE e.license_id = h.license_id AND e.` + IsPending + ` AND e.event_id < h.event_id
+	ORDER BY e.event_id LIMIT 1) IS NOT TRUE`
 
 // selectDue returns the search for due deliveries by a condition on h: only the head of each
 // license's queue.
 func selectDue(condition string) string {
 	return `SELECT ` + headColumns + `, 0, ` + sentColumn + ` FROM outbox AS h
-		WHERE h.partner_id = $1 AND h.` + IsPending + ` AND ` + condition + ` AND (h.due_at, h.event_id) > ($4, $5) AND ` + isFirst + `
+		WHERE h.partner_id = $1 AND h.` + IsPending + ` AND ` + condition + ` AND (h.due_at, h.event_id) > ($4, $5)
+		AND ` + isFirst + `
 		ORDER BY h.due_at, h.event_id LIMIT $3`
 }
 
@@ -156,7 +161,8 @@ func (s *Store) findDue(ctx context.Context, q Search, f *Found, now time.Time) 
 	if q.After == (Cursor{}) {
 		limit += q.Held // they may be found again
 	}
-	found, err := sqldb.All(ctx, s.DB, scanSent, selectDue(due), q.PartnerID, until, limit, q.After.DueAt, q.After.EventID)
+	found, err := sqldb.All(ctx, s.DB, scanSent, selectDue(due), q.PartnerID, until, limit, q.After.DueAt,
+		q.After.EventID)
 	if err != nil {
 		return nil, fmt.Errorf("search for due deliveries: %w", err)
 	}
@@ -176,10 +182,12 @@ func (s *Store) nothingDue(ctx context.Context, q Search, h Health, now time.Tim
 			tx.Queue(`UPDATE endpoints SET draining = $3 WHERE partner_id = $1 AND changed = $2 AND draining = $4`,
 				q.PartnerID, h.Changed, int(drainNothing), int(h.draining))
 		}
-		tx.Queue(`UPDATE outbox SET due_at = (SELECT e.due_at FROM outbox AS e WHERE e.license_id = outbox.license_id AND e.`+IsPending+`
+		tx.Queue(`UPDATE outbox SET due_at = (SELECT e.due_at FROM outbox AS e
+			WHERE e.license_id = outbox.license_id AND e.`+IsPending+`
 				ORDER BY e.event_id LIMIT 1)
 			WHERE partner_id = $1 AND `+IsPending+` AND due_at <= $2 AND $2 < (SELECT e.due_at FROM outbox AS e
-				WHERE e.license_id = outbox.license_id AND e.`+IsPending+` ORDER BY e.event_id LIMIT 1)`, q.PartnerID, now)
+				WHERE e.license_id = outbox.license_id AND e.`+IsPending+`
+				ORDER BY e.event_id LIMIT 1)`, q.PartnerID, now)
 		return nil
 	})
 }
@@ -195,7 +203,9 @@ func (s *Store) findHinted(ctx context.Context, q Search, draining drain, now ti
 	if err != nil {
 		return nil, err
 	}
-	refused := slices.DeleteFunc(slices.Clone(found), func(h head) bool { return !h.DueAt.After(now) || !s.Policy.Supersede.applies(h, now) })
+	refused := slices.DeleteFunc(slices.Clone(found), func(h head) bool {
+		return !h.DueAt.After(now) || !s.Policy.Supersede.applies(h, now)
+	})
 	if len(refused) > 0 {
 		if err := s.supersedeWaiting(ctx, q.Claim, refused, now); err != nil {
 			return nil, err
@@ -212,7 +222,8 @@ func (s *Store) findHinted(ctx context.Context, q Search, draining drain, now ti
 
 // headsOf reads the first pending deliveries of licenses.
 func (s *Store) headsOf(ctx context.Context, licenses []int64) ([]head, error) {
-	found, err := sqldb.All(ctx, s.DB, scanSent, `SELECT `+headColumns+`, `+newestOpen+`, `+sentColumn+` FROM outbox AS h
+	found, err := sqldb.All(ctx, s.DB, scanSent, `SELECT `+headColumns+`, `+newestOpen+`, `+sentColumn+`
+		FROM outbox AS h
 		WHERE h.license_id = ANY($1) AND h.`+IsPending+` AND `+isFirst, licenses)
 	if err != nil {
 		return nil, fmt.Errorf("look at the next events of licenses: %w", err)
@@ -223,7 +234,8 @@ func (s *Store) headsOf(ctx context.Context, licenses []int64) ([]head, error) {
 // findProbe returns the head of the license after the last probed one, so that one event that
 // always fails cannot keep an endpoint parked.
 func (s *Store) findProbe(ctx context.Context, partnerID, probed int64) ([]head, error) {
-	found, err := sqldb.All(ctx, s.DB, scanSent, `SELECT `+headColumns+`, 0, `+sentColumn+` FROM outbox AS h WHERE h.partner_id = $1 AND h.`+IsPending+` AND `+isFirst+`
+	found, err := sqldb.All(ctx, s.DB, scanSent, `SELECT `+headColumns+`, 0, `+sentColumn+` FROM outbox AS h
+		WHERE h.partner_id = $1 AND h.`+IsPending+` AND `+isFirst+`
 		ORDER BY CASE WHEN h.license_id > $2 THEN 0 ELSE 1 END, h.license_id LIMIT 1`, partnerID, probed)
 	if err != nil {
 		return nil, fmt.Errorf("look for a probe: %w", err)
@@ -240,7 +252,8 @@ func (s *Store) PutOff(ctx context.Context, c cluster.Claim, events []int64, wai
 		if err != nil || !held(c) {
 			return err
 		}
-		tx.Queue(`UPDATE outbox SET due_at = CASE WHEN due_at > $2 THEN due_at ELSE $2 END, not_before = $2 WHERE event_id = ANY($1) AND `+IsPending, events, due)
+		tx.Queue(`UPDATE outbox SET due_at = CASE WHEN due_at > $2 THEN due_at ELSE $2 END, not_before = $2
+			WHERE event_id = ANY($1) AND `+IsPending, events, due)
 		return nil
 	})
 }

@@ -74,7 +74,8 @@ func (s *Store) loadEndpoint(ctx context.Context, partnerID int64) (*Destination
 			if missing {
 				makeEndpoint(tx, partnerID, !closed, s.Now())
 			}
-			tx.Queue(`UPDATE endpoints SET closed = $3 WHERE partner_id = $1 AND changed = $2`, partnerID, h.Changed, closed)
+			tx.Queue(`UPDATE endpoints SET closed = $3 WHERE partner_id = $1
+				AND changed = $2`, partnerID, h.Changed, closed)
 			return nil
 		})
 	}
@@ -82,7 +83,8 @@ func (s *Store) loadEndpoint(ctx context.Context, partnerID int64) (*Destination
 }
 
 func (s *Store) readHealth(ctx context.Context, partnerID int64) (Health, error) {
-	h, err := sqldb.One(ctx, s.DB, scanHealth, `SELECT `+healthColumns+` FROM endpoints WHERE partner_id = $1`, partnerID)
+	h, err := sqldb.One(ctx, s.DB, scanHealth, `SELECT `+healthColumns+` FROM endpoints
+		WHERE partner_id = $1`, partnerID)
 	if err != nil {
 		err = fmt.Errorf("read how the endpoint of partner %d does: %w", partnerID, err)
 	}
@@ -93,6 +95,7 @@ func (s *Store) readHealth(ctx context.Context, partnerID int64) (Health, error)
 // neither a URL nor deliveries may have been removed.
 func makeEndpoint(tx *sqldb.Tx, partnerID int64, known bool, now time.Time) {
 	tx.Queue(`INSERT INTO endpoints (partner_id, failing_since, failures, parked_at, probe_at, probed, updated_at)
-		SELECT CAST($1 AS bigint), 0, 0, 0, 0, 0, CAST($2 AS bigint) WHERE $3 OR EXISTS (SELECT 1 FROM outbox WHERE partner_id = $1)
+		SELECT CAST($1 AS bigint), 0, 0, 0, 0, 0, CAST($2 AS bigint)
+		WHERE $3 OR EXISTS (SELECT 1 FROM outbox WHERE partner_id = $1)
 		ON CONFLICT (partner_id) DO NOTHING`, partnerID, now, known)
 }

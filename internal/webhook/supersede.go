@@ -46,7 +46,8 @@ func (r refusals) after(refused *Attempt, takenAt time.Time) refusals {
 // endpoint accepted others, and a newer event of the license waits. If the endpoint accepts
 // nothing, it is broken and all events wait.
 func (s Supersede) applies(h head, now time.Time) bool {
-	return s.Attempts > 0 && h.n >= s.Attempts && !h.since.IsZero() && now.Sub(h.since) >= s.After && h.alone && h.newest > h.EventID
+	return s.Attempts > 0 && h.n >= s.Attempts && !h.since.IsZero() && now.Sub(h.since) >= s.After && h.alone &&
+		h.newest > h.EventID
 }
 
 // Refuses reports whether an unsuccessful answer rejects this particular event: a body that says
@@ -95,12 +96,14 @@ func (s *Store) makeWay(ctx context.Context, tx *sqldb.Tx, licenses []int64, now
 	type ended struct{ eventID, partnerID int64 }
 	list, err := sqldb.All(ctx, tx, func(r *sqldb.Row, e *ended) error { return r.Scan(&e.eventID, &e.partnerID) },
 		`UPDATE outbox SET state = $3, updated_at = $2 WHERE license_id = ANY($1) AND `+IsPending+`
-			AND event_id < (SELECT max(n.event_id) FROM outbox AS n WHERE n.license_id = outbox.license_id AND n.`+IsPending+`)
+			AND event_id < (SELECT max(n.event_id) FROM outbox AS n
+			WHERE n.license_id = outbox.license_id AND n.`+IsPending+`)
 		RETURNING event_id, partner_id`, licenses, now, int(Superseded))
 	if err != nil {
 		return fmt.Errorf("supersede refused events: %w", err)
 	}
-	tx.Queue(`UPDATE outbox SET due_at = $2 WHERE license_id = ANY($1) AND `+IsPending+` AND due_at > $2`, licenses, now)
+	tx.Queue(`UPDATE outbox SET due_at = $2 WHERE license_id = ANY($1) AND `+IsPending+`
+		AND due_at > $2`, licenses, now)
 	partners := map[int64]int{}
 	for _, e := range list {
 		partners[e.partnerID]++

@@ -195,7 +195,8 @@ func refusal(h *holder) error {
 	f := fault.New(
 		fault.Throttled,
 		codeTooManyAtOnce,
-		"Too many of your requests are being answered at the same time. Wait as long as Retry-After says, send fewer at "+
+		"Too many of your requests are being answered at the same time. Wait as long as Retry-After says, send "+
+			"fewer at "+
 			"once, and read each answer as it comes.",
 	)
 	f.After = time.Second

@@ -97,7 +97,10 @@ type EventFilter struct {
 }
 
 func (f EventFilter) target(path string) string {
-	q := url.Values{"status": {string(f.Status)}, "event": {string(f.Kind)}, "order": {order(f.OldestFirst)}, "limit": {rest.Number(f.Limit)}}
+	q := url.Values{
+		"status": {string(f.Status)}, "event": {string(f.Kind)}, "order": {order(f.OldestFirst)},
+		"limit": {rest.Number(f.Limit)},
+	}
 	if f.After != nil {
 		q.Set("after", strconv.FormatInt(*f.After, 10))
 	}
@@ -127,12 +130,14 @@ func (c *Client) WebhookResponses(ctx context.Context, key string, f ResponseFil
 	if f.Success != nil {
 		q.Set("success", strconv.FormatBool(*f.Success))
 	}
-	return rest.All[WebhookResponse](ctx, c.rest, rest.Target("/v2/licenses/"+url.PathEscape(key)+"/webhook-responses", q))
+	return rest.All[WebhookResponse](ctx, c.rest,
+		rest.Target("/v2/licenses/"+url.PathEscape(key)+"/webhook-responses", q))
 }
 
 // Redeliver sends the webhook of an event again.
 func (c *Client) Redeliver(ctx context.Context, eventID int64) error {
-	_, err := c.rest.Do(ctx, Request{Method: http.MethodPost, Path: "/v2/events/" + strconv.FormatInt(eventID, 10) + "/redeliver"}, nil)
+	_, err := c.rest.Do(ctx, Request{Method: http.MethodPost, Path: "/v2/events/" + strconv.FormatInt(eventID, 10) +
+		"/redeliver"}, nil)
 	return err
 }
 
@@ -154,7 +159,9 @@ func (c *Client) AddContact(ctx context.Context, n NewContact) (Contact, error) 
 
 // DeleteContact removes a contact.
 func (c *Client) DeleteContact(ctx context.Context, id int64) error {
-	_, err := c.rest.Do(ctx, Request{Method: http.MethodDelete, Path: "/v2/profile/contact/" + strconv.FormatInt(id, 10)}, nil)
+	_, err := c.rest.Do(ctx, Request{
+		Method: http.MethodDelete, Path: "/v2/profile/contact/" + strconv.FormatInt(id, 10),
+	}, nil)
 	return err
 }
 

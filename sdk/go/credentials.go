@@ -20,7 +20,8 @@ func (c *Client) Credentials(ctx context.Context) ([]Credential, error) {
 
 // RevokeCredential ends a secret immediately.
 func (c *Client) RevokeCredential(ctx context.Context, id int64) error {
-	_, err := c.rest.Do(ctx, Request{Method: http.MethodDelete, Path: "/v2/credentials/" + strconv.FormatInt(id, 10)}, nil)
+	_, err := c.rest.Do(ctx, Request{Method: http.MethodDelete, Path: "/v2/credentials/" + strconv.FormatInt(id, 10)},
+		nil)
 	return err
 }
 

@@ -24,7 +24,8 @@ type DeliveryFilter struct {
 
 func (f DeliveryFilter) query() url.Values {
 	q := url.Values{
-		"state": {f.State}, "event": {f.Event}, "status_code": {f.StatusCode}, "license_key": {f.LicenseKey}, "limit": {rest.Number(f.Limit)},
+		"state": {f.State}, "event": {f.Event}, "status_code": {f.StatusCode}, "license_key": {f.LicenseKey},
+		"limit": {rest.Number(f.Limit)},
 	}
 	setTime(q, "from", f.From)
 	setTime(q, "to", f.To)
@@ -51,7 +52,9 @@ type SearchFilter struct {
 
 // SearchLicenses finds licenses, newest first.
 func (c *Client) SearchLicenses(ctx context.Context, f SearchFilter) iter.Seq2[License, error] {
-	q := url.Values{"key": {f.Key}, "status": {f.Status}, "tier": {rest.Number(f.Tier)}, "limit": {rest.Number(f.Limit)}}
+	q := url.Values{
+		"key": {f.Key}, "status": {f.Status}, "tier": {rest.Number(f.Tier)}, "limit": {rest.Number(f.Limit)},
+	}
 	setTime(q, "from", f.From)
 	setTime(q, "to", f.To)
 	return rest.All[License](ctx, c.rest, rest.Target("/v2/licenses/search", q))
@@ -69,7 +72,8 @@ func (c *Client) Delivery(ctx context.Context, eventID int64) (DeliveryDetail, e
 
 // Attempt reads one attempt with its request and response.
 func (c *Client) Attempt(ctx context.Context, eventID, attemptID int64) (DeliveryAttempt, error) {
-	return get[DeliveryAttempt](ctx, c, "/v2/deliveries/"+strconv.FormatInt(eventID, 10)+"/attempts/"+strconv.FormatInt(attemptID, 10))
+	return get[DeliveryAttempt](ctx, c, "/v2/deliveries/"+strconv.FormatInt(eventID,
+		10)+"/attempts/"+strconv.FormatInt(attemptID, 10))
 }
 
 // EstimateRedelivery counts the events of a redelivery, and returns its duration at a rate; 0 is

@@ -127,8 +127,9 @@ type Unit struct {
 func Compare(name, database string, r Rounds, unit Unit, goal Goal, noise float64) Row {
 	ratios := r.ratios()
 	return Row{
-		Case: name, Database: database, Goal: goal, Noise: noise, Value: Median(ratios), Rounds: r, RoundUnit: unit.Name,
-		Ours: unit.Show(Median(r.Ours)), Yardstick: unit.Show(Median(r.Yardstick)),
+		Case: name, Database: database, Goal: goal, Noise: noise, Value: Median(ratios), Rounds: r,
+		RoundUnit: unit.Name,
+		Ours:      unit.Show(Median(r.Ours)), Yardstick: unit.Show(Median(r.Yardstick)),
 		Shown: fmt.Sprintf("**%.2f** (%.2f–%.2f)", Median(ratios), quantile(ratios, 0.25), quantile(ratios, 0.75)),
 	}
 }
@@ -149,7 +150,9 @@ func Print(w io.Writer, rows []Row) error {
 		if r.Noise >= 0 {
 			noise = fmt.Sprintf("%.0f %%", 100*r.Noise)
 		}
-		lines = append(lines, []string{r.Case, r.Database, r.Ours, r.Yardstick, r.Shown, r.Goal.String(), r.Verdict(), noise})
+		lines = append(lines, []string{
+			r.Case, r.Database, r.Ours, r.Yardstick, r.Shown, r.Goal.String(), r.Verdict(), noise,
+		})
 	}
 	for i, line := range lines {
 		if _, err := fmt.Fprintln(w, "| "+strings.Join(line, " | ")+" |"); err != nil {

@@ -14,7 +14,8 @@ import (
 func Benchmarks(w io.Writer, rows []Row) error {
 	lines := []string{
 		"goos: " + runtime.GOOS, "goarch: " + runtime.GOARCH, "pkg: claviger/bench",
-		"Unit ratio better=higher", "Unit cost-ratio better=lower", "Unit op/s better=higher", "Unit yardstick-op/s better=higher",
+		"Unit ratio better=higher", "Unit cost-ratio better=lower", "Unit op/s better=higher",
+		"Unit yardstick-op/s better=higher",
 	}
 	for _, r := range rows {
 		head := "Benchmark" + benchName(r.Case) + "/db=" + r.Database + " 1"
@@ -31,7 +32,8 @@ func Benchmarks(w io.Writer, rows []Row) error {
 			ratio = "cost-ratio"
 		}
 		for i, v := range r.Rounds.ratios() {
-			lines = append(lines, fmt.Sprintf("%s %g %s %g %s %g yardstick-%s", head, v, ratio, r.Rounds.Ours[i], r.RoundUnit, r.Rounds.Yardstick[i], r.RoundUnit))
+			lines = append(lines, fmt.Sprintf("%s %g %s %g %s %g yardstick-%s", head, v, ratio, r.Rounds.Ours[i],
+				r.RoundUnit, r.Rounds.Yardstick[i], r.RoundUnit))
 		}
 	}
 	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
@@ -53,7 +55,9 @@ func ReplaceTable(page, machine string, rows []Row) (string, error) {
 	}
 	var b strings.Builder
 	b.WriteString(before + TableBegins + "\n\n" + machine + "\n\n")
-	if err := Print(&b, slices.DeleteFunc(slices.Clone(rows), func(r Row) bool { return r.Goal.sign == "" })); err != nil {
+	if err := Print(&b, slices.DeleteFunc(slices.Clone(rows), func(r Row) bool {
+		return r.Goal.sign == ""
+	})); err != nil {
 		return "", err
 	}
 	b.WriteString("\n" + TableEnds + after)

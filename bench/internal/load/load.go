@@ -223,12 +223,14 @@ func Page(target, cookie string) []byte {
 
 // Post returns the text of a POST request with a JSON body.
 func Post(target, token, body string) []byte {
-	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer %s\r\nContent-Type: "+
+		"application/json\r\nContent-Length: %d\r\n\r\n%s",
 		target, token, len(body), body)
 }
 
 // Form returns the text of a POST request with a form.
 func Form(target, body string) []byte {
-	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: bench\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s",
+	return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: bench\r\nContent-Type: "+
+		"application/x-www-form-urlencoded\r\nContent-Length: %d\r\n\r\n%s",
 		target, len(body), body)
 }

@@ -38,7 +38,8 @@ func look(ctx context.Context, db *sqldb.DB) (Market, error) {
 		if m.Events, err = Check(ctx, tx, "event", m.Partners[0]); err != nil {
 			return err
 		}
-		m.Active, err = sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT CAST(coalesce(sum(n), 0) AS bigint) FROM license_blocks
+		m.Active, err = sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT CAST(coalesce(sum(n), 0) AS bigint)
+			FROM license_blocks
 			WHERE partner_id = $1 AND status = $2`, m.Partners[0], int(event.Active))
 		return err
 	})
@@ -53,8 +54,11 @@ func look(ctx context.Context, db *sqldb.DB) (Market, error) {
 // must match the rows.
 func Check(ctx context.Context, tx *sqldb.Tx, what string, partnerID int64) (int64, error) {
 	type numbers struct{ n, low, high, ledger int64 }
-	s, err := sqldb.One(ctx, tx, func(r *sqldb.Row, s *numbers) error { return r.Scan(&s.n, &s.low, &s.high, &s.ledger) },
-		`SELECT (SELECT count(*) FROM `+what+`s WHERE partner_id = $1), (SELECT coalesce(min(ord), 1) FROM `+what+`s WHERE partner_id = $1),
+	s, err := sqldb.One(ctx, tx, func(r *sqldb.Row, s *numbers) error {
+		return r.Scan(&s.n, &s.low, &s.high, &s.ledger)
+	},
+		`SELECT (SELECT count(*) FROM `+what+`s WHERE partner_id = $1), (SELECT coalesce(min(ord), 1) FROM `+what+`s
+			WHERE partner_id = $1),
 			(SELECT coalesce(max(ord), 0) FROM `+what+`s WHERE partner_id = $1), `+what+`s
 		FROM partner_counters WHERE partner_id = $1`, partnerID)
 	if err != nil {
@@ -62,7 +66,8 @@ func Check(ctx context.Context, tx *sqldb.Tx, what string, partnerID int64) (int
 	}
 	// Ordinals are unique, so they are dense if their number equals the span.
 	if s.low != 1 || s.high != s.n || s.ledger != s.n {
-		return 0, fmt.Errorf("%d %ss have the ordinals %d to %d, and the ledger has %d", s.n, what, s.low, s.high, s.ledger)
+		return 0, fmt.Errorf("%d %ss have the ordinals %d to %d, and the ledger has %d", s.n, what, s.low, s.high,
+			s.ledger)
 	}
 	last := (s.n/partRows + 1) * partRows
 	for r := range ranges(last, false) {

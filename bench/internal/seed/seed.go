@@ -71,12 +71,14 @@ func Partners(ctx context.Context, db *sqldb.DB, n int) ([]int64, error) {
 	book := &profile.Store{DB: db, Partners: registry, Now: app.Now}
 	var ids []int64
 	for i := range n {
-		p, _, _, err := book.Enrol(ctx, actor, partner.Draft{Name: fmt.Sprintf("Partner %d", i+1)}, profile.URLs{}, false,
+		p, _, _, err := book.Enrol(ctx, actor, partner.Draft{Name: fmt.Sprintf("Partner %d", i+1)}, profile.URLs{},
+			false,
 			partner.Credentials{APIKey: APIKey(i + 1)})
 		if err != nil {
 			return nil, err
 		}
-		if _, _, err := registry.PutPlan(ctx, actor, p.ID, partner.Plan{Tier: 1, Name: "Plan", PriceCents: 4900, Currency: "USD"}); err != nil {
+		if _, _, err := registry.PutPlan(ctx, actor, p.ID,
+			partner.Plan{Tier: 1, Name: "Plan", PriceCents: 4900, Currency: "USD"}); err != nil {
 			return nil, err
 		}
 		ids = append(ids, p.ID)
@@ -129,13 +131,17 @@ func fill(ctx context.Context, db *sqldb.DB, postgres bool, partnerID, licenses 
 	s := series{partnerID: partnerID, licenses: licenses, begun: begun(licenses)}
 	for r := range ranges(licenses, postgres) {
 		steps = append(steps, func(tx *sqldb.Tx) error {
-			return errors.Join(eachStatement(r, postgres, func(p span) error { return s.addLicenses(ctx, tx, p.from, p.to) }),
+			return errors.Join(eachStatement(r, postgres, func(p span) error {
+				return s.addLicenses(ctx, tx, p.from, p.to)
+			}),
 				s.addBlocks(ctx, tx, "license", r.from, r.to))
 		})
 	}
 	for r := range ranges(licenses*EventsPerLicense, postgres) {
 		steps = append(steps, func(tx *sqldb.Tx) error {
-			return errors.Join(eachStatement(r, postgres, func(p span) error { return s.addEvents(ctx, tx, p.from, p.to) }),
+			return errors.Join(eachStatement(r, postgres, func(p span) error {
+				return s.addEvents(ctx, tx, p.from, p.to)
+			}),
 				s.addBlocks(ctx, tx, "event", r.from, r.to))
 		})
 	}

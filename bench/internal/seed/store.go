@@ -135,7 +135,8 @@ func (s Store) there(ctx context.Context, name string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	n, err := sqldb.One(ctx, db, sqldb.Value[int64], `SELECT count(*) FROM pg_database WHERE datname = $1`, "claviger_"+name)
+	n, err := sqldb.One(ctx, db, sqldb.Value[int64], `SELECT count(*) FROM pg_database
+		WHERE datname = $1`, "claviger_"+name)
 	return n > 0, errors.Join(err, db.Close())
 }
 
@@ -145,17 +146,21 @@ func filled(ctx context.Context, at string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, err := sqldb.One(ctx, db, sqldb.Value[int64], `SELECT CAST(coalesce(sum(licenses), 0) AS bigint) FROM partner_counters`)
+	n, err := sqldb.One(ctx, db, sqldb.Value[int64], `SELECT CAST(coalesce(sum(licenses), 0) AS bigint)
+		FROM partner_counters`)
 	return n, errors.Join(err, db.Close())
 }
 
 // schema returns a text that depends on tables, columns and indexes.
 func schema(ctx context.Context, at string) (string, error) {
-	sql := `SELECT coalesce(group_concat(sql), '') FROM (SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%' ORDER BY name)`
+	sql := `SELECT coalesce(group_concat(sql), '') FROM (SELECT sql FROM sqlite_master
+		WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite%' ORDER BY name)`
 	if IsPostgres(at) {
-		sql = `SELECT (SELECT coalesce(string_agg(concat(table_name, column_name, data_type), ',' ORDER BY table_name, column_name), '')
+		sql = `SELECT (SELECT coalesce(string_agg(concat(table_name, column_name, data_type), ','
+			ORDER BY table_name, column_name), '')
 				FROM information_schema.columns WHERE table_schema = 'public')
-			|| (SELECT coalesce(string_agg(indexdef, ',' ORDER BY indexdef), '') FROM pg_indexes WHERE schemaname = 'public')`
+			|| (SELECT coalesce(string_agg(indexdef, ',' ORDER BY indexdef), '') FROM pg_indexes
+			WHERE schemaname = 'public')`
 	}
 	db, err := sqldb.Open(ctx, at, sqldb.Options{Readers: 1})
 	if err != nil {

@@ -62,16 +62,20 @@ func LookAtWorld(ctx context.Context, at string) (World, error) {
 	w := World{URL: at}
 	err = db.Read(ctx, func(tx *sqldb.Tx) error {
 		var err error
-		if w.Licenses, err = sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT CAST(sum(licenses) AS bigint) FROM partner_counters`); err != nil {
+		if w.Licenses, err = sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT CAST(sum(licenses) AS bigint)
+			FROM partner_counters`); err != nil {
 			return err
 		}
-		if w.Events, err = sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT CAST(sum(events) AS bigint) FROM partner_counters`); err != nil {
+		if w.Events, err = sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT CAST(sum(events) AS bigint)
+			FROM partner_counters`); err != nil {
 			return err
 		}
-		if w.End, err = sqldb.One(ctx, tx, sqldb.Value[time.Time], `SELECT max(clock) FROM partner_counters`); err != nil {
+		if w.End, err = sqldb.One(ctx, tx, sqldb.Value[time.Time], `SELECT max(clock)
+			FROM partner_counters`); err != nil {
 			return err
 		}
-		w.Failing, err = sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT max(event_id) FROM outbox WHERE partner_id = 1 AND state = 1 AND attempts > 0`)
+		w.Failing, err = sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT max(event_id) FROM outbox
+			WHERE partner_id = 1 AND state = 1 AND attempts > 0`)
 		return err
 	})
 	if err == nil {
@@ -108,7 +112,9 @@ func FillWorld(ctx context.Context, url string, licenses int64, say func(string,
 			break
 		}
 		say("  %s", step.what)
-		err = db.Write(ctx, func(tx *sqldb.Tx) error { return errors.Join(prepare(ctx, tx, postgres), step.do(ctx, tx)) })
+		err = db.Write(ctx, func(tx *sqldb.Tx) error {
+			return errors.Join(prepare(ctx, tx, postgres), step.do(ctx, tx))
+		})
 		if err != nil {
 			err = fmt.Errorf("seed %s: %w", step.what, err)
 		}
@@ -127,7 +133,9 @@ func Join(ctx context.Context, db *sqldb.DB, partnerIDs ...int64) ([]account.Use
 	accounts, partners := &account.Store{DB: db, Now: app.Now}, &partner.Store{DB: db, Now: app.Now}
 	var users []account.User
 	for i := range WorldMembers {
-		u, _, err := accounts.Create(ctx, actor, account.Person{Email: fmt.Sprintf("member-%d@example.com", i+1), Name: fmt.Sprintf("Member %d", i+1)})
+		u, _, err := accounts.Create(ctx, actor, account.Person{
+			Email: fmt.Sprintf("member-%d@example.com", i+1), Name: fmt.Sprintf("Member %d", i+1),
+		})
 		if err != nil {
 			return nil, err
 		}

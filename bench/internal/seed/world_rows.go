@@ -39,15 +39,18 @@ func newWorld(licenses int64, postgres bool) []worldStep {
 	w := &world{licenses: licenses, events: licenses * EventsPerLicense, postgres: postgres, begun: begun(licenses)}
 	w.end = w.begun + w.events*spacing
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
-	w.words = strings.NewReplacer("{n}", number(licenses), "{events}", number(w.events), "{begun}", number(w.begun), "{end}", number(w.end),
+	w.words = strings.NewReplacer("{n}", number(licenses), "{events}", number(w.events), "{begun}", number(w.begun),
+		"{end}", number(w.end),
 		"{spacing}", number(spacing), "{buyers}", number(licenses*4/10), "{others}", number(WorldPartners-1),
 		"{partner}", `(CASE WHEN (i - 1) % 10 < 7 THEN 1 ELSE 2 + m % {others} END)`,
 		"{ord}", `(CASE WHEN (i - 1) % 10 < 7 THEN (i - 1) / 10 * 7 + (i - 1) % 10 + 1 ELSE m / {others} + 1 END)`,
-		"{count}", `(CASE WHEN (i - 1) % 10 < 7 THEN {n} / 10 * 7 ELSE ({n} / 10 * 3 + {others} - 1 - m % {others}) / {others} END)`,
+		"{count}", `(CASE WHEN (i - 1) % 10 < 7 THEN {n} / 10 * 7
+			ELSE ({n} / 10 * 3 + {others} - 1 - m % {others}) / {others} END)`,
 		"{buyer}", `(1 + i * 7919 % {buyers})`,
 		"{at}", `({begun} + e * {spacing})`,
 		"{kind}", `(CASE WHEN k = 0 OR {status} = 1 THEN 1 WHEN k = 4 THEN {status} ELSE 2 END)`,
-		"{reason}", `(CASE WHEN k = 0 THEN 'purchased' WHEN {status} = 1 THEN 'plan_changed' WHEN k = 1 THEN 'redeemed' WHEN k = 4 AND {status} = 3 THEN 'refunded' ELSE 'plan_changed' END)`,
+		"{reason}", `(CASE WHEN k = 0 THEN 'purchased' WHEN {status} = 1 THEN 'plan_changed' WHEN k = 1 THEN 'redeemed'
+			WHEN k = 4 AND {status} = 3 THEN 'refunded' ELSE 'plan_changed' END)`,
 		"{open}", fmt.Sprintf(`(e %% 50 IN (7, 9) AND {events} - e < %d)`, newestOpen),
 		"{gone}", fmt.Sprintf(`(e %% 50 IN (4, 8) AND {events} - e < %d)`, newestGone),
 		"{line}", "'\n'",
@@ -63,9 +66,12 @@ func newWorld(licenses int64, postgres bool) []worldStep {
 	steps = append(steps, w.parts("events", w.events, worldEvents)...)
 	steps = append(steps, w.parts("deliveries", w.events, worldDeliveries)...)
 	steps = append(steps, w.parts("attempts", w.events/20*21, worldAttempts)...)
-	steps = append(steps, w.once("open deliveries", worldOutbox), w.once("refused calls and acts", worldCalls, worldCallCounter, worldGroups, worldCounts, worldActs),
+	steps = append(steps, w.once("open deliveries", worldOutbox),
+		w.once("refused calls and acts", worldCalls, worldCallCounter, worldGroups, worldCounts, worldActs),
 		w.once("numbers", worldDays, worldHours(), worldFailures, worldCursors))
-	return append(steps, worldStep{"indexes", func(ctx context.Context, tx *sqldb.Tx) error { return makeIndexes(ctx, tx, indexes) }},
+	return append(steps, worldStep{"indexes", func(ctx context.Context, tx *sqldb.Tx) error {
+		return makeIndexes(ctx, tx, indexes)
+	}},
 		worldStep{"counts", w.count})
 }
 
@@ -89,7 +95,8 @@ func (w *world) parts(what string, n int64, statements ...string) []worldStep {
 		from, to := n*part/parts+1, n*(part+1)/parts
 		steps = append(steps, worldStep{what, func(ctx context.Context, tx *sqldb.Tx) error {
 			for _, sql := range statements {
-				if _, err := tx.Exec(ctx, fmt.Sprintf(`WITH RECURSIVE numbers (x) AS (SELECT CAST(%d AS bigint) UNION ALL SELECT x + 1 FROM numbers WHERE x < %d)`, from, to)+
+				if _, err := tx.Exec(ctx, fmt.Sprintf(`WITH RECURSIVE numbers (x) AS (SELECT CAST(%d AS bigint)
+					UNION ALL SELECT x + 1 FROM numbers WHERE x < %d)`, from, to)+
 					w.text(sql)); err != nil {
 					return err
 				}
@@ -117,7 +124,8 @@ func (w *world) dropIndexes(ctx context.Context, tx *sqldb.Tx) ([]index, error) 
 	if !w.postgres {
 		return nil, nil
 	}
-	return dropIndexes(ctx, tx, "licenses", "events", "deliveries", "webhook_responses", "users", "purchases", "purchase_links", "audit_entries", "mails")
+	return dropIndexes(ctx, tx, "licenses", "events", "deliveries", "webhook_responses", "users", "purchases",
+		"purchase_links", "audit_entries", "mails")
 }
 
 // count writes counts of blocks, sequences and ledgers.
@@ -137,7 +145,8 @@ func (w *world) count(ctx context.Context, tx *sqldb.Tx) error {
 			statements = append(statements, `UPDATE sequences SET last = `+last+` WHERE name = '`+name+`'`)
 		}
 	}
-	statements = append(statements, `UPDATE partner_counters SET licenses = (SELECT max(ord) FROM licenses AS l WHERE l.partner_id = partner_counters.partner_id),
+	statements = append(statements, `UPDATE partner_counters SET licenses = (SELECT max(ord) FROM licenses AS l
+		WHERE l.partner_id = partner_counters.partner_id),
 		events = (SELECT max(ord) FROM events AS e WHERE e.partner_id = partner_counters.partner_id), clock = {end}`)
 	return w.once("", statements...).do(ctx, tx)
 }

@@ -38,8 +38,10 @@ func (c *check) usedSecret(by string) Finding {
 	switch {
 	case secret.Equal(c.Secret, c.secrets.Current) && by == "old":
 		return wrong(PartSecret,
-			"your code has the new secret, and this was signed with the old one: "+c.signer.SignatureHeader()+" is, until the overlap ends",
-			"Verify with both until the overlap ends, or check "+courier.HeaderSignature+", which has a signature of each.")
+			"your code has the new secret, and this was signed with the old one: "+
+				c.signer.SignatureHeader()+" is, until the overlap ends",
+			"Verify with both until the overlap ends, or check "+courier.HeaderSignature+", which has a signature "+
+				"of each.")
 	case secret.Equal(c.Secret, c.secrets.Current):
 		return right(PartSecret, "your code has the current webhook secret")
 	case c.secrets.Previous != "" && secret.Equal(c.Secret, c.secrets.Previous):
@@ -73,9 +75,12 @@ func (c *check) clock() Finding {
 	if off.Abs() <= ClockTolerance {
 		return right(PartClock, "it was received "+about(off)+" it was signed")
 	}
-	do := "Set your clock by NTP. If the clock is right, somebody sends an old post again: each of our attempts is signed anew."
-	if rest := off.Abs() % (30 * time.Minute); off.Abs() < 15*time.Hour && (rest < 2*time.Minute || rest > 28*time.Minute) {
-		do = "That is close to a time zone: compare the timestamp, which is UTC, with your clock in UTC, not with local time."
+	do := "Set your clock by NTP. If the clock is right, somebody sends an old post again: each of our attempts is " +
+		"signed anew."
+	if rest := off.Abs() % (30 * time.Minute); off.Abs() < 15*time.Hour &&
+		(rest < 2*time.Minute || rest > 28*time.Minute) {
+		do = "That is close to a time zone: compare the timestamp, which is UTC, with your clock in UTC, not with " +
+			"local time."
 	}
 	return wrong(
 		PartClock,
@@ -115,7 +120,8 @@ func (c *check) computed() Finding {
 	case brand && form == "hex" || std && form == "base64":
 		return right(
 			PartCode,
-			"your code computes the right signature; look at how it compares: as text, with the header of the same form, without v1,",
+			"your code computes the right signature; look at how it compares: as text, with the header of the same "+
+				"form, without v1,",
 		)
 	case brand || std:
 		return wrong(
@@ -141,7 +147,8 @@ func (c *check) computed() Finding {
 	}
 	return wrong(
 		PartCode, "it is neither the right signature nor that of a usual mistake",
-		"Compare the text that your code signs with the one shown here, byte by byte; if they are the same, your code has another secret.",
+		"Compare the text that your code signs with the one shown here, byte by byte; if they are the same, your "+
+			"code has another secret.",
 	)
 }
 
@@ -159,7 +166,8 @@ func (c *check) forgery() *diagnose.Forgery {
 // try.
 var pasted = []diagnose.Mistake{
 	{
-		Likely: "Your code signs a line break at the end, as echo adds one. Use printf '%s', or leave the line break out.",
+		Likely: "Your code signs a line break at the end, as echo adds one. Use printf '%s', or leave the line " +
+			"break out.",
 		Change: func(f *diagnose.Forgery) {
 			f.BrandText += "\n"
 			f.Text += "\n"

@@ -80,7 +80,10 @@ func ParseMoment(text string) (time.Time, bool) {
 		}
 		return time.Time{}, false
 	}
-	for _, form := range []string{time.RFC3339Nano, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", http.TimeFormat, time.RFC1123Z} {
+	for _, form := range []string{
+		time.RFC3339Nano, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05",
+		"2006-01-02 15:04:05", "2006-01-02T15:04", http.TimeFormat, time.RFC1123Z,
+	} {
 		if at, err := time.Parse(form, text); err == nil {
 			return at.UTC(), true
 		}

@@ -152,7 +152,8 @@ func (c *check) headers() Finding {
 		list, problem := readStandard(standard)
 		c.standard = list
 		if problem == "" && (c.id == "" || c.seconds == "") {
-			problem = courier.HeaderID + " or " + courier.HeaderTimestamp + " is missing, which belong to " + courier.HeaderSignature
+			problem = courier.HeaderID + " or " + courier.HeaderTimestamp + " is missing, which belong to " +
+				courier.HeaderSignature
 		}
 		if problem != "" {
 			problems = append(
@@ -187,7 +188,8 @@ func (c *check) noSignature() Finding {
 		return wrong(
 			PartHeader,
 			fmt.Sprintf(
-				"the signature is in %s, and we send it in %s: the brand in the name is another, or something renamed it",
+				"the signature is in %s, and we send it in %s: the brand in the name is another, or something "+
+					"renamed it",
 				courier.Clean(name, 80), c.signer.SignatureHeader(),
 			),
 			do,
@@ -202,7 +204,8 @@ func readBrand(s courier.Signer, text string) (raw []byte, problem string) {
 	raw, err := hex.DecodeString(plain)
 	switch {
 	case err == nil && len(raw) == 32 && plain != text:
-		return raw, "the value of " + s.SignatureHeader() + " was changed: it is 64 lower-case hex digits and nothing else"
+		return raw, "the value of " + s.SignatureHeader() +
+			" was changed: it is 64 lower-case hex digits and nothing else"
 	case err == nil && len(raw) == 32:
 		return raw, ""
 	case strings.HasPrefix(text, "v1,"):
@@ -223,7 +226,8 @@ func readStandard(text string) (list [][]byte, problem string) {
 		}
 	}
 	if len(list) == 0 {
-		return nil, "the value of " + courier.HeaderSignature + " is no signature: it is v1, and base64; was it cut, or is it that of the other header?"
+		return nil, "the value of " + courier.HeaderSignature +
+			" is no signature: it is v1, and base64; was it cut, or is it that of the other header?"
 	}
 	return list, ""
 }
@@ -277,7 +281,8 @@ func (c *check) bytes(by string) (Finding, string) {
 	if by := c.signedByOtherTime(text); by != "" {
 		return right(PartBytes, "these are the bytes that we signed"), by
 	}
-	return unclear(PartBytes, "no secret of yours signed these bytes; we cannot tell whether the bytes, the timestamp or the secret is another", raw), ""
+	return unclear(PartBytes, "no secret of yours signed these bytes; we cannot tell whether the bytes, the "+
+		"timestamp or the secret is another", raw), ""
 }
 
 // signedByOtherTime is signedBy for converted timestamps.

@@ -79,7 +79,8 @@ func appear(part, to string) error {
 	err := os.Link(part, to)
 	if err != nil && !errors.Is(err, fs.ErrExist) { // a file system without links
 		var f *os.File
-		if f, err = os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, litefile.OwnerOnly); err == nil { //nolint:gosec // the operator names the file
+		//nolint:gosec // the operator names the file
+		if f, err = os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, litefile.OwnerOnly); err == nil {
 			err = errors.Join(f.Close(), os.Rename(part, to))
 		}
 	}

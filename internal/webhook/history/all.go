@@ -32,7 +32,8 @@ const skew = time.Minute
 // The sources of deliveries of all partners. Each yields rows before an event ($1) in the order of
 // events, which is nearly the order of their times.
 var (
-	allDeliveries = `(SELECT event_id, created_at, partner_id, license_id, license_key, kind FROM deliveries WHERE event_id < $1
+	allDeliveries = `(SELECT event_id, created_at, partner_id, license_id, license_key, kind FROM deliveries
+		WHERE event_id < $1
 		ORDER BY event_id DESC LIMIT $2) AS d LEFT JOIN outbox AS o ON o.event_id = d.event_id`
 	allOpen    = fromOutbox(allOf(`TRUE`)) // waiting deliveries are picked from it
 	allFailing = fromOutbox(allOf(webhook.IsPending + ` AND attempts > 0`))

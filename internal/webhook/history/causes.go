@@ -34,7 +34,8 @@ type Cause struct {
 // attempt. Deliveries without a stored attempt form their own group. The database groups, because
 // reading hundreds of rows took most of the page's time. Each half has its own limit: PostgreSQL
 // sorts the whole union, however many failed.
-var causesOf = `SELECT coalesce(r.response_status, ` + noAttempt + `), ` + causeOf + `, count(*), min(f.created_at), max(f.created_at), max(coalesce(r.id, 0))
+var causesOf = `SELECT coalesce(r.response_status, ` + noAttempt + `), ` + causeOf + `, count(*), min(f.created_at),
+	max(f.created_at), max(coalesce(r.id, 0))
 	FROM (
 		SELECT event_id, created_at FROM (` + newestOf(
 	webhook.IsPending+` AND attempts > 0`,

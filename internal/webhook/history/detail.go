@@ -181,7 +181,8 @@ func (d *Detail) addState(ctx context.Context, tx *sqldb.Tx, partnerID int64) er
 			&s.parkedAt,
 			&s.probeAt,
 		)
-	}, `SELECT d.body, coalesce(m.actor_kind, ''), coalesce(m.actor_id, 0), coalesce(m.job_id, 0), coalesce(m.scheduled_at, 0),
+	}, `SELECT d.body, coalesce(m.actor_kind, ''), coalesce(m.actor_id, 0), coalesce(m.job_id, 0),
+		coalesce(m.scheduled_at, 0),
 			coalesce((SELECT min(e.event_id) FROM outbox AS e WHERE e.license_id = d.license_id
 			AND e.`+webhook.IsPending+` AND e.event_id < d.event_id), 0),
 			coalesce(p.parked_at, 0), coalesce(p.probe_at, 0)
@@ -256,7 +257,8 @@ func (r Reader) Exchange(ctx context.Context, partnerID, eventID, id int64) (Det
 			ctx,
 			tx,
 			scanExchange,
-			`SELECT `+tryColumns+`, r.url, r.request_header, r.response_body, r.dns_us, r.connect_us, r.tls_us, r.first_byte_us, r.generation
+			`SELECT `+tryColumns+`, r.url, r.request_header, r.response_body, r.dns_us, r.connect_us, r.tls_us,
+				r.first_byte_us, r.generation
 			FROM webhook_responses AS r`+manualOf+` WHERE r.id = $1 AND r.event_id = $2`,
 			d.Tries[i].ID,
 			eventID,

@@ -51,7 +51,8 @@ func (r Reader) AttemptsAfter(
 		f.Delivery = d
 		return err
 	}, `SELECT r.id, r.response_status, r.success, r.cause, d.partner_id, `+deliveryColumns+`
-		FROM (SELECT id, event_id, response_status, success, `+causeOf+` AS cause FROM webhook_responses WHERE id > $1 AND id <= $2) AS r
+		FROM (SELECT id, event_id, response_status, success, `+causeOf+` AS cause FROM webhook_responses
+		WHERE id > $1 AND id <= $2) AS r
 		JOIN deliveries AS d ON d.event_id = r.event_id LEFT JOIN outbox AS o ON o.event_id = d.event_id
 		WHERE $5 = 0 OR d.partner_id = ANY($3) ORDER BY r.id LIMIT $4`, after, upTo, partnerIDs, limit, len(partnerIDs))
 	if err != nil {

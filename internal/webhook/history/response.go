@@ -45,7 +45,8 @@ type ResponseList struct {
 	More      bool
 }
 
-const responseColumns = `r.id, r.event_id, d.kind, d.license_key, r.request_header, d.body, r.response_status, r.response_body,
+const responseColumns = `r.id, r.event_id, d.kind, d.license_key, r.request_header, d.body, r.response_status,
+	r.response_body,
 	r.response_time, r.url, r.success, r.diagnosis, r.created_at, r.updated_at`
 
 // embeddedColumns is responseColumns with the beginning of the body. A character has at least one

@@ -8,7 +8,8 @@ import (
 )
 
 // deliveryVersion selects columns that change with every change of a delivery.
-const deliveryVersion = `coalesce(o.state, 0), coalesce(o.attempts, 0), coalesce(o.due_at, 0), coalesce(o.generation, 0),
+const deliveryVersion = `coalesce(o.state, 0), coalesce(o.attempts, 0), coalesce(o.due_at, 0),
+	coalesce(o.generation, 0),
 	coalesce((SELECT max(r.id) FROM webhook_responses AS r WHERE r.event_id = d.event_id), 0)`
 
 // Versions returns a string per event that changes with its delivery: with each attempt, and when

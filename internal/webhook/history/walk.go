@@ -51,7 +51,8 @@ var (
 		WHERE license_id = $6 AND +partner_id = $1 AND +created_at >= $2 AND (+created_at, event_id) < ($3, $4)
 		ORDER BY event_id DESC LIMIT $5) AS d LEFT JOIN outbox AS o ON o.event_id = d.event_id`
 	fromEvent = `(SELECT event_id, created_at, license_id, license_key, kind FROM deliveries
-		WHERE event_id = $6 AND partner_id = $1 AND created_at >= $2 AND (created_at, event_id) < ($3, $4) LIMIT $5) AS d
+		WHERE event_id = $6 AND partner_id = $1 AND created_at >= $2 AND (created_at, event_id) < ($3, $4)
+		LIMIT $5) AS d
 		LEFT JOIN outbox AS o ON o.event_id = d.event_id`
 	fromFailing = fromOutbox(openOf(webhook.IsPending + ` AND attempts > 0`))
 	fromGivenUp = fromOutbox(openOf(webhook.IsGivenUp))
@@ -66,7 +67,8 @@ var (
 // openOf selects rows of the outbox.
 func openOf(condition string) string {
 	return `SELECT event_id, state, attempts, due_at FROM outbox WHERE partner_id = $1 AND ` + condition + `
-		AND created_at >= $2 AND created_at <= $3 AND (created_at, event_id) < ($3, $4) ORDER BY created_at DESC, event_id DESC LIMIT $5`
+		AND created_at >= $2 AND created_at <= $3 AND (created_at, event_id) < ($3, $4)
+		ORDER BY created_at DESC, event_id DESC LIMIT $5`
 }
 
 func fromOutbox(open string) string {
@@ -92,7 +94,8 @@ func newWalk(ctx context.Context, tx *sqldb.Tx, partnerID int64, f Filter, after
 		w.source = fromFailed
 	case f.State == Waiting:
 		n, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT count(*) FROM (
-			SELECT 1 FROM outbox WHERE partner_id = $1 AND `+webhook.IsPending+` LIMIT `+strconv.Itoa(fewWaiting+1)+`) AS open`, partnerID)
+			SELECT 1 FROM outbox WHERE partner_id = $1 AND `+webhook.IsPending+`
+			LIMIT `+strconv.Itoa(fewWaiting+1)+`) AS open`, partnerID)
 		if err != nil {
 			return nil, err
 		}
@@ -142,7 +145,8 @@ func scanDelivery(r *sqldb.Row, d *Delivery) error {
 	return err
 }
 
-var deliveryColumns = `d.event_id, d.created_at, d.license_id, d.license_key, d.kind, coalesce(o.state, ` + strconv.Itoa(int(webhook.Delivered)) + `),
+var deliveryColumns = `d.event_id, d.created_at, d.license_id, d.license_key, d.kind,
+	coalesce(o.state, ` + strconv.Itoa(int(webhook.Delivered)) + `),
 	coalesce(o.attempts, 0), coalesce(o.due_at, 0)`
 
 // query returns the statement for the next rows.
@@ -154,7 +158,8 @@ func (w *walk) query(n int) (sql string, args []any) {
 	case fromLicense:
 		args = append(args, w.filter.LicenseID)
 	}
-	return `SELECT ` + deliveryColumns + ` FROM ` + w.source + ` ORDER BY d.created_at DESC, d.event_id DESC LIMIT $5`, args
+	return `SELECT ` + deliveryColumns + ` FROM ` + w.source + `
+		ORDER BY d.created_at DESC, d.event_id DESC LIMIT $5`, args
 }
 
 // next reads n more rows and returns the matches.
@@ -186,8 +191,10 @@ var causeOf = `CASE WHEN response_status = 0 THEN substr(response_body, 1, ` + s
 
 // lastAttempts finds the last attempt of each event by its highest id.
 var lastAttempts = `SELECT r.event_id, n.attempts, r.id, r.response_status, r.success, r.response_time,
-		CASE WHEN r.response_status = 0 THEN substr(r.response_body, 1, ` + strconv.Itoa(maxCause) + `) ELSE '' END, r.diagnosis, r.created_at
-	FROM (SELECT event_id, max(id) AS id, count(*) AS attempts FROM webhook_responses WHERE event_id = ANY($1) GROUP BY event_id) AS n
+		CASE WHEN r.response_status = 0 THEN substr(r.response_body, 1, ` + strconv.Itoa(maxCause) + `)
+		ELSE '' END, r.diagnosis, r.created_at
+	FROM (SELECT event_id, max(id) AS id, count(*) AS attempts FROM webhook_responses WHERE event_id = ANY($1)
+	GROUP BY event_id) AS n
 	JOIN webhook_responses AS r ON r.id = n.id`
 
 // addAttempts adds the last attempts, in a single statement.

@@ -200,7 +200,8 @@ func (f *Figures) storeCounts(ctx context.Context, t *tally, now time.Time) erro
 			}
 			tx.Queue(`INSERT INTO outbox_counts (state, deliveries, oldest_at, counted_at) VALUES ($1, $2, $3, $4)
 				ON CONFLICT (state)
-				DO UPDATE SET deliveries = excluded.deliveries, oldest_at = excluded.oldest_at, counted_at = excluded.counted_at`,
+				DO UPDATE SET deliveries = excluded.deliveries, oldest_at = excluded.oldest_at,
+				counted_at = excluded.counted_at`,
 				state, c.n, c.oldest, now)
 		}
 		return nil

@@ -19,7 +19,9 @@ const (
 // repeat: after an error, send the same orders again.
 func (c *Client) CreatePurchases(ctx context.Context, orders []NewPurchase) ([]OrderResult, error) {
 	var out OrderResultList
-	_, err := c.rest.Do(ctx, Request{Method: http.MethodPost, Path: base + "purchases/batch", Body: orders, Repeatable: true}, &out)
+	_, err := c.rest.Do(ctx, Request{
+		Method: http.MethodPost, Path: base + "purchases/batch", Body: orders, Repeatable: true,
+	}, &out)
 	return out.Items, err
 }
 

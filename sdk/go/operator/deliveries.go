@@ -23,7 +23,8 @@ type DeliveryFilter struct {
 
 func (f DeliveryFilter) query() url.Values {
 	q := url.Values{
-		"state": {f.State}, "event": {f.Event}, "status_code": {f.StatusCode}, "license_key": {f.LicenseKey}, "limit": {rest.Number(f.Limit)},
+		"state": {f.State}, "event": {f.Event}, "status_code": {f.StatusCode}, "license_key": {f.LicenseKey},
+		"limit": {rest.Number(f.Limit)},
 	}
 	setTime(q, "from", f.From)
 	setTime(q, "to", f.To)
@@ -50,7 +51,9 @@ type SearchFilter struct {
 
 // PartnerLicenses finds licenses, newest first.
 func (c *Client) PartnerLicenses(ctx context.Context, partnerID int64, f SearchFilter) iter.Seq2[License, error] {
-	q := url.Values{"key": {f.Key}, "status": {f.Status}, "tier": {rest.Number(f.Tier)}, "limit": {rest.Number(f.Limit)}}
+	q := url.Values{
+		"key": {f.Key}, "status": {f.Status}, "tier": {rest.Number(f.Tier)}, "limit": {rest.Number(f.Limit)},
+	}
 	setTime(q, "from", f.From)
 	setTime(q, "to", f.To)
 	return rest.All[License](ctx, c.rest, rest.Target(partnerPath(partnerID, "/licenses"), q))
@@ -58,7 +61,9 @@ func (c *Client) PartnerLicenses(ctx context.Context, partnerID int64, f SearchF
 
 // AllDeliveries lists the deliveries of all partners, or of one if partnerID is not 0, with their
 // last attempts, newest event first.
-func (c *Client) AllDeliveries(ctx context.Context, partnerID int64, f DeliveryFilter) iter.Seq2[PartnerDelivery, error] {
+func (c *Client) AllDeliveries(
+	ctx context.Context, partnerID int64, f DeliveryFilter,
+) iter.Seq2[PartnerDelivery, error] {
 	q := f.query()
 	if partnerID != 0 {
 		q.Set("partner_id", strconv.FormatInt(partnerID, 10))
@@ -78,12 +83,15 @@ func (c *Client) Delivery(ctx context.Context, partnerID, eventID int64) (Delive
 
 // Attempt reads one attempt with its request and response.
 func (c *Client) Attempt(ctx context.Context, partnerID, eventID, attemptID int64) (DeliveryAttempt, error) {
-	return get[DeliveryAttempt](ctx, c, partnerPath(partnerID, "/deliveries/"+strconv.FormatInt(eventID, 10)+"/attempts/"+strconv.FormatInt(attemptID, 10)))
+	return get[DeliveryAttempt](ctx, c, partnerPath(partnerID, "/deliveries/"+strconv.FormatInt(eventID,
+		10)+"/attempts/"+strconv.FormatInt(attemptID, 10)))
 }
 
 // EstimateRedelivery counts the events of a redelivery, and returns its duration at a rate; 0 is
 // the usual one.
-func (c *Client) EstimateRedelivery(ctx context.Context, partnerID int64, f DeliveryFilter, rate int) (RedeliveryEstimate, error) {
+func (c *Client) EstimateRedelivery(
+	ctx context.Context, partnerID int64, f DeliveryFilter, rate int,
+) (RedeliveryEstimate, error) {
 	q := f.query()
 	q.Del("limit")
 	q.Set("rate", rest.Number(rate))
@@ -112,10 +120,12 @@ func (c *Client) PauseRedelivery(ctx context.Context, partnerID, id int64) (Rede
 
 // ResumeRedelivery continues a redelivery.
 func (c *Client) ResumeRedelivery(ctx context.Context, partnerID, id int64) (RedeliveryJob, error) {
-	return post[RedeliveryJob](ctx, c, partnerPath(partnerID, "/redeliveries/"+strconv.FormatInt(id, 10)+"/resume"), nil)
+	return post[RedeliveryJob](ctx, c, partnerPath(partnerID, "/redeliveries/"+strconv.FormatInt(id, 10)+"/resume"),
+		nil)
 }
 
 // CancelRedelivery ends a redelivery.
 func (c *Client) CancelRedelivery(ctx context.Context, partnerID, id int64) (RedeliveryJob, error) {
-	return post[RedeliveryJob](ctx, c, partnerPath(partnerID, "/redeliveries/"+strconv.FormatInt(id, 10)+"/cancel"), nil)
+	return post[RedeliveryJob](ctx, c, partnerPath(partnerID, "/redeliveries/"+strconv.FormatInt(id, 10)+"/cancel"),
+		nil)
 }

@@ -23,7 +23,9 @@ type ImportOptions struct {
 
 // ImportLicenses imports licenses that were sold elsewhere, at most 16 MiB, and returns the results
 // of the lines. Repeating it changes nothing: after an error, send the same again.
-func (c *Client) ImportLicenses(ctx context.Context, format ImportFormat, text []byte, o ImportOptions) (ImportReport, error) {
+func (c *Client) ImportLicenses(
+	ctx context.Context, format ImportFormat, text []byte, o ImportOptions,
+) (ImportReport, error) {
 	q := url.Values{}
 	if o.DryRun {
 		q.Set("dry_run", "true")
@@ -33,7 +35,8 @@ func (c *Client) ImportLicenses(ctx context.Context, format ImportFormat, text [
 	}
 	var out ImportReport
 	_, err := c.rest.Do(ctx, Request{
-		Method: http.MethodPost, Path: base + "import", Query: q, Text: text, ContentType: string(format), Repeatable: true,
+		Method: http.MethodPost, Path: base + "import", Query: q, Text: text, ContentType: string(format),
+		Repeatable: true,
 	}, &out)
 	return out, err
 }

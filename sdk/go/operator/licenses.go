@@ -53,7 +53,8 @@ type LicenseSearch struct {
 func (c *Client) Licenses(ctx context.Context, s LicenseSearch) iter.Seq2[OperatorLicense, error] {
 	q := s.query()
 	for name, value := range map[string]string{
-		"license_key": s.LicenseKey, "email": s.Email, "external_id": s.ExternalID, "partner_id": rest.Number(s.PartnerID), "status": string(s.Status),
+		"license_key": s.LicenseKey, "email": s.Email, "external_id": s.ExternalID,
+		"partner_id": rest.Number(s.PartnerID), "status": string(s.Status),
 	} {
 		q.Set(name, value)
 	}
@@ -136,7 +137,9 @@ type AuditFilter struct {
 // Audit lists actions with their actors, page by page.
 func (c *Client) Audit(ctx context.Context, f AuditFilter) iter.Seq2[AuditEntry, error] {
 	q := f.query()
-	for name, value := range map[string]string{"subject": f.Subject, "action": f.Action, "actor": f.Actor, "from": f.From, "to": f.To} {
+	for name, value := range map[string]string{
+		"subject": f.Subject, "action": f.Action, "actor": f.Actor, "from": f.From, "to": f.To,
+	} {
 		q.Set(name, value)
 	}
 	return rest.All[AuditEntry](ctx, c.rest, rest.Target(base+"audit", q))

@@ -22,8 +22,9 @@ type RequestFilter struct {
 
 func (f RequestFilter) query() url.Values {
 	q := url.Values{
-		"status": {rest.Number(f.Status)}, "code": {f.Code}, "path": {f.Path}, "request_id": {f.RequestID}, "license_key": {f.LicenseKey},
-		"limit": {rest.Number(f.Limit)},
+		"status": {rest.Number(f.Status)}, "code": {f.Code}, "path": {f.Path}, "request_id": {f.RequestID},
+		"license_key": {f.LicenseKey},
+		"limit":       {rest.Number(f.Limit)},
 	}
 	if !f.From.IsZero() {
 		q.Set("from", f.From.UTC().Format(time.RFC3339Nano))

@@ -10,7 +10,8 @@ import (
 
 // PartnerStats reads a partner's figures for a number of days (in UTC) and hours, up to now.
 func (c *Client) PartnerStats(ctx context.Context, partnerID int64, days, hours int) (PartnerStats, error) {
-	return get[PartnerStats](ctx, c, rest.Target(partnerPath(partnerID, "/stats"), url.Values{"days": {strconv.Itoa(days)}, "hours": {strconv.Itoa(hours)}}))
+	return get[PartnerStats](ctx, c, rest.Target(partnerPath(partnerID, "/stats"),
+		url.Values{"days": {strconv.Itoa(days)}, "hours": {strconv.Itoa(hours)}}))
 }
 
 // SalesStats reads the sales of a number of days (in UTC) including today, per day and per partner;

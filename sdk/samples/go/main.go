@@ -159,8 +159,9 @@ func (s *store) best(account string) (license, bool) {
 }
 
 var (
-	errSignature = errors.New("the webhook is not signed with this secret, or its time is not within five minutes of now")
-	errSecret    = errors.New("the webhook secret is empty or damaged; set it as it was shown to you, whsec_ included")
+	errSignature = errors.New("the webhook is not signed with this secret, or its time is not within five minutes " +
+		"of now")
+	errSecret = errors.New("the webhook secret is empty or damaged; set it as it was shown to you, whsec_ included")
 )
 
 func verifyWebhook(secret string, h http.Header, body []byte, now time.Time) error {
@@ -180,7 +181,9 @@ func verifyWebhook(secret string, h http.Header, body []byte, now time.Time) err
 	mac.Write([]byte(id + "." + timestamp + "."))
 	mac.Write(body)
 	want := []byte("v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)))
-	if !slices.ContainsFunc(strings.Split(h.Get("webhook-signature"), " "), func(one string) bool { return hmac.Equal([]byte(one), want) }) {
+	if !slices.ContainsFunc(strings.Split(h.Get("webhook-signature"), " "), func(one string) bool {
+		return hmac.Equal([]byte(one), want)
+	}) {
 		return errSignature
 	}
 	return nil
@@ -233,7 +236,10 @@ func (a *application) home(w http.ResponseWriter, r *http.Request) {
 // connect starts the connection for buyers who begin here, not with Activate at the marketplace.
 func (a *application) connect(w http.ResponseWriter, r *http.Request) {
 	state := random()
-	query := url.Values{"response_type": {"code"}, "client_id": {a.clientID}, "redirect_uri": {a.redirectURL}, "scope": {"openid"}, "state": {state}}
+	query := url.Values{
+		"response_type": {"code"}, "client_id": {a.clientID}, "redirect_uri": {a.redirectURL},
+		"scope": {"openid"}, "state": {state},
+	}
 	a.redirect(w, r, a.market+"/openid/authorize?"+query.Encode(), "state", state)
 }
 
@@ -273,7 +279,8 @@ func (a *application) licenseOf(ctx context.Context, code string) (l license, er
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {a.redirectURL},
 		"client_id": {a.clientID}, "client_secret": {a.clientSecret},
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, a.market+"/openid/token/", strings.NewReader(form.Encode()))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, a.market+"/openid/token/",
+		strings.NewReader(form.Encode()))
 	if err != nil {
 		return l, err
 	}
@@ -310,7 +317,10 @@ func (a *application) ask(r *http.Request, out any) error {
 }
 
 func (a *application) redirect(w http.ResponseWriter, r *http.Request, to, name, value string) {
-	http.SetCookie(w, &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: strings.HasPrefix(a.redirectURL, "https:")})
+	http.SetCookie(w, &http.Cookie{
+		Name: name, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Secure: strings.HasPrefix(a.redirectURL, "https:"),
+	})
 	http.Redirect(w, r, to, http.StatusSeeOther)
 }
 
@@ -321,7 +331,9 @@ func page(w http.ResponseWriter, status int, text, link string) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = fmt.Fprintf(w, `<!doctype html><html lang="en"><title>Sample application</title><h1>Sample application</h1><p>%s</p>%s`, html.EscapeString(text), link)
+	_, _ = fmt.Fprintf(w, `<!doctype html><html lang="en"><title>Sample application</title>`+
+		`<h1>Sample application</h1><p>%s</p>%s`,
+		html.EscapeString(text), link)
 }
 
 func cookie(r *http.Request, name string) string {
@@ -357,6 +369,9 @@ func main() {
 	mux.HandleFunc("GET /{$}", a.home)
 	mux.HandleFunc("GET /connect", a.connect)
 	mux.HandleFunc("GET /callback", a.callback)
-	server := &http.Server{Addr: "127.0.0.1:" + setting("PORT"), Handler: mux, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second}
+	server := &http.Server{
+		Addr: "127.0.0.1:" + setting("PORT"), Handler: mux, ReadTimeout: 10 * time.Second,
+		WriteTimeout: 30 * time.Second,
+	}
 	log.Fatal(server.ListenAndServe())
 }

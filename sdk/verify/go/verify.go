@@ -16,10 +16,12 @@ import (
 
 // ErrSignature means that no signature of a webhook is right, or that it is too old. Answer with
 // 401.
-var ErrSignature = errors.New("claviger: the webhook is not signed with this secret, or its time is not within five minutes of now")
+var ErrSignature = errors.New("claviger: the webhook is not signed with this secret, or its time is not within five " +
+	"minutes of now")
 
 // ErrSecret means that no webhook can be verified with the secret.
-var ErrSecret = errors.New("claviger: the webhook secret is empty or damaged; set it as it was shown to you, whsec_ included")
+var ErrSecret = errors.New("claviger: the webhook secret is empty or damaged; set it as it was shown to you, whsec_ " +
+	"included")
 
 // Webhook checks the Standard Webhooks signature in the headers of a request over its raw body.
 // secret is your webhook secret as shown to you. While it is being replaced, both the old and the
@@ -41,7 +43,9 @@ func Webhook(secret string, h http.Header, body []byte, now time.Time) error {
 	mac.Write([]byte(id + "." + timestamp + "."))
 	mac.Write(body)
 	want := []byte("v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)))
-	if !slices.ContainsFunc(strings.Split(h.Get("webhook-signature"), " "), func(one string) bool { return hmac.Equal([]byte(one), want) }) {
+	if !slices.ContainsFunc(strings.Split(h.Get("webhook-signature"), " "), func(one string) bool {
+		return hmac.Equal([]byte(one), want)
+	}) {
 		return ErrSignature
 	}
 	return nil

@@ -84,7 +84,8 @@ func (g *generator) tsShared(shared map[string]bool) {
 		}
 	}
 	if names.Len() > 0 {
-		fmt.Fprintf(&g.body, "\nimport type {\n%[1]s} from \"./partner.ts\";\n\nexport type {\n%[1]s};\n", names.String())
+		fmt.Fprintf(&g.body, "\nimport type {\n%[1]s} from \"./partner.ts\";\n\nexport type {\n%[1]s};\n",
+			names.String())
 	}
 }
 
@@ -214,7 +215,9 @@ func (g *generator) tsType(s *schema, indent string) (string, error) {
 	case s.Type == "object":
 		return g.tsObject(s, indent)
 	}
-	typ, ok := map[string]string{"string": "string", "integer": "number", "number": "number", "boolean": "boolean"}[s.Type]
+	typ, ok := map[string]string{
+		"string": "string", "integer": "number", "number": "number", "boolean": "boolean",
+	}[s.Type]
 	if !ok {
 		return "", fmt.Errorf("a schema of type %q is not known here", s.Type)
 	}
@@ -292,7 +295,8 @@ func resolved[T any](doc document, ref string, v T) (T, error) {
 		return v, fmt.Errorf("the reference %s is not one to a component", ref)
 	}
 	text, ok := map[string]map[string]json.RawMessage{
-		"parameters": doc.Components.Parameters, "responses": doc.Components.Responses, "requestBodies": doc.Components.RequestBodies,
+		"parameters": doc.Components.Parameters, "responses": doc.Components.Responses,
+		"requestBodies": doc.Components.RequestBodies,
 	}[parts[0]][parts[1]]
 	if !ok {
 		return v, fmt.Errorf("there is no %s", ref)

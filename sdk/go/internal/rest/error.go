@@ -27,7 +27,10 @@ func (e *Error) Error() string {
 func errorOf(r Request, resp *Response) *Error {
 	e := &Error{}
 	if err := json.Unmarshal(resp.Body, e); err != nil || e.Code == "" {
-		e = &Error{Message: fmt.Sprintf("%s %s was not answered by the service", r.Method, r.Path), RequestID: resp.Header.Get("X-Request-Id")}
+		e = &Error{
+			Message:   fmt.Sprintf("%s %s was not answered by the service", r.Method, r.Path),
+			RequestID: resp.Header.Get("X-Request-Id"),
+		}
 	}
 	e.Status = resp.Status
 	return e

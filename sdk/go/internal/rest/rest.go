@@ -47,7 +47,8 @@ type Client struct{ config Config }
 func New(c Config) (*Client, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("claviger: the URL %q is not that of a service; it is such as https://licenses.example.com", c.URL)
+		return nil, fmt.Errorf("claviger: the URL %q is not that of a service; it is such as "+
+			"https://licenses.example.com", c.URL)
 	}
 	if c.Secret == "" {
 		return nil, errors.New("claviger: there is no key or token; every request needs one")
@@ -55,8 +56,9 @@ func New(c Config) (*Client, error) {
 	c.URL = strings.TrimSuffix(c.URL, "/")
 	if c.HTTP == nil {
 		c.HTTP = &http.Client{
-			Timeout:       defaultTimeout,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a redirect would send the key elsewhere
+			Timeout: defaultTimeout,
+			// a redirect would send the key elsewhere
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}
 	}
 	if c.Retries == 0 {
@@ -107,7 +109,8 @@ func (c *Client) Do(ctx context.Context, r Request, out any) (*Response, error) 
 			return resp, decode(r, resp, out)
 		}
 		failed := errorOf(r, resp)
-		if !safe || try >= c.config.Retries || resp.Status != http.StatusTooManyRequests && resp.Status != http.StatusServiceUnavailable {
+		if !safe || try >= c.config.Retries || resp.Status != http.StatusTooManyRequests &&
+			resp.Status != http.StatusServiceUnavailable {
 			return resp, failed
 		}
 		if err := c.config.Wait(ctx, pause(resp.Header, try)); err != nil {
