@@ -109,11 +109,11 @@ var (
 		'{"name":"Before ' || x || '"}', '{"name":"After ' || x || '"}', id, 0
 		FROM numbers, partners`
 
+	// The figures of forty days.
 	worldDays = `INSERT INTO stats_days (partner_id, day, sold, activated, deactivated, refunded, activated_soon)
 		SELECT partner_id, created_at / 86400000000000, sum(CASE WHEN reason = 'purchased' THEN 1 ELSE 0 END),
 		sum(CASE WHEN reason = 'redeemed' THEN 1 ELSE 0 END),
 			sum(CASE WHEN kind = 3 THEN 1 ELSE 0 END), sum(CASE WHEN reason = 'refunded' THEN 1 ELSE 0 END), 0
-		// forty days
 		FROM events WHERE created_at >= {end} - 3456000000000000 GROUP BY partner_id, created_at / 86400000000000`
 	worldFailures = `INSERT INTO stats_failures (partner_id, hour, status, count, first_at, last_at)
 		SELECT d.partner_id, r.created_at / 3600000000000, r.response_status, count(*), min(r.created_at),
