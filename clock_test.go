@@ -13,15 +13,17 @@ import (
 var machineClock = map[string][]string{
 	"it is the service's clock": {"internal/app/open.go"},
 	"how long something took": {
-		"cmd/claviger/copy.go", "cmd/claviger/wait.go", "internal/account/request.go", "internal/app/contract.go", "internal/app/delivery.go", "internal/app/jobs.go",
+		"cmd/claviger/copy.go", "cmd/claviger/wait.go", "internal/account/request.go", "internal/app/contract.go", "internal/app/delivery.go",
 		"internal/area/turns.go", "internal/batch/batch.go", "internal/courier/client.go", "internal/courier/timing.go", "internal/dispatch/poll.go",
-		"internal/job/job.go", "internal/mail/sender.go", "internal/outage/watch.go", "internal/payment/job.go", "internal/stats/count.go",
+		"internal/job/job.go", "internal/mail/sender.go", "internal/outage/watch.go", "internal/payment/job.go", "internal/prune/job.go", "internal/stats/count.go",
 		"internal/webhook/queue/counter.go",
 	},
 	"deadlines of connections, and how long one was idle": {
 		"internal/courier/conn.go", "internal/courier/connpool.go", "internal/courier/proxy.go", "internal/httpd/request.go",
-		"internal/sqldb/listen.go", "internal/ui/stream.go", "internal/wire/file.go",
+		"internal/sqldb/listen.go", "internal/sqldb/postgres.go", "internal/sqldb/postgres_health.go",
+		"internal/sqldb/postgres_open.go", "internal/ui/stream.go", "internal/wire/file.go",
 	},
+	"checks of the database share a result for a second":                      {"internal/sqldb/writes.go"},
 	"waits within a process, of milliseconds to minutes":                      {"internal/dispatch/hint.go", "internal/dispatch/lane.go", "internal/dispatch/recorder.go"},
 	"beats and takeovers run in real time":                                    {"internal/app/guard.go", "internal/cluster/cluster.go", "internal/cluster/list.go"},
 	"it compares the machine's clock with the database's":                     {"internal/app/examine.go", "internal/cluster/clock.go"},
