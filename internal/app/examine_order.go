@@ -12,7 +12,7 @@ import (
 // database fixes its mode.
 func (e *examination) checks() []func(context.Context) {
 	return []func(context.Context){
-		e.files, e.given("db", "database", e.database),
+		e.files, e.given("db", "database", e.database), e.leftBehind,
 		e.onDatabase("writing", e.writable), e.onDatabase("clock", e.clock),
 		e.given("secret-key", "secret key", e.onDatabase("secret key", e.key)),
 		e.onDatabase("refunded licenses", e.licenses), e.onDatabase("disk", e.space),

@@ -18,6 +18,7 @@ import (
 	"claviger/internal/mail/mailtest"
 	"claviger/internal/payment"
 	"claviger/internal/payment/fakestripe"
+	"claviger/internal/sqldb/sqldbtest"
 )
 
 // stripeAccount starts a Stripe with an endpoint for a service.
@@ -135,6 +136,28 @@ func TestExamineMistakes(t *testing.T) {
 		if names, texts := mistakes(t, cfg); !slices.Equal(names, []string{try.name}) || !strings.Contains(texts, try.says) {
 			t.Errorf("%s, %q: the mistakes are %q:\n%s", try.name, try.says, names, texts)
 		}
+	}
+}
+
+// TestExamineLeftovers: files of killed backups and restores are named, and removed by the next backup.
+func TestExamineLeftovers(t *testing.T) {
+	if sqldbtest.Postgres() {
+		t.Skip("it is about SQLite's files")
+	}
+	cfg := sound(t)
+	left := cfg.DB + ".restore-17"
+	if err := os.WriteFile(left, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	names, texts := mistakes(t, cfg)
+	if !slices.Equal(names, []string{"leftovers"}) || !strings.Contains(texts, left) {
+		t.Errorf("the mistakes are %q:\n%s", names, texts)
+	}
+	if err := app.Backup(t.Context(), cfg, filepath.Join(filepath.Dir(cfg.DB), "backup.db")); err != nil {
+		t.Fatal(err)
+	}
+	if names, texts := mistakes(t, cfg); len(names) > 0 {
+		t.Errorf("after a backup: %q\n%s", names, texts)
 	}
 }
 

@@ -1,12 +1,14 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"claviger/internal/account"
 	"claviger/internal/audit"
+	"claviger/internal/cluster"
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/license"
@@ -104,11 +106,18 @@ func finishAlone(ctx context.Context, db *sqldb.DB, cfg Config, f Finishing) (Fi
 	if _, err := db.AcquireExclusive(waiting, func() { stop(sqldb.ErrInUse) }); err != nil {
 		return Finished{}, err
 	}
-	if _, err := db.Migrate(ctx); err != nil {
+	if _, err := Migrate(ctx, db); err != nil {
 		return Finished{}, err
+	}
+	// After the migrations, because a database from before them may have no table of nodes.
+	if n, err := cluster.Running(ctx, db); err != nil || n > 0 {
+		return Finished{}, cmp.Or(err, errServing)
 	}
 	return finish(ctx, db, f)
 }
+
+// errServing means that ids would be given twice, and that erased people would be seen.
+var errServing = errors.New("nodes of the service run on this database; stop all of them first")
 
 // stopFirst adds advice if another process has the database open.
 func stopFirst(err error) error {

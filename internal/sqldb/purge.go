@@ -24,6 +24,7 @@ func (l *sqlite) purge() {
 	if emptied, err := l.writer.emptyLog(ctx); emptied && err == nil {
 		return
 	}
+	l.erased.Store(true)
 	select {
 	case l.unpurged <- struct{}{}:
 	default: // purger is already running
@@ -39,6 +40,9 @@ const (
 
 // purger empties the log after readers prevented it. It stops when the database is closed, which
 // empties the log too.
+//
+// It warns only of data that this process erased. A log from before it, as beside the service that a
+// backup reads, hardly ever has some.
 func (l *sqlite) purger(ctx context.Context, log *slog.Logger) {
 	defer close(l.purged)
 	ctx, stop := context.WithCancel(ctx)
@@ -62,7 +66,7 @@ func (l *sqlite) purger(ctx context.Context, log *slog.Logger) {
 			if emptied && err == nil {
 				break
 			}
-			if wait >= purgeTell && !told && ctx.Err() == nil {
+			if wait >= purgeTell && !told && l.erased.Load() && ctx.Err() == nil {
 				told = true
 				log.Warn(
 					"erased data is still in the database's log, because a reader uses an older state of it; the "+
@@ -79,6 +83,7 @@ func (l *sqlite) purger(ctx context.Context, log *slog.Logger) {
 				return
 			}
 		}
+		l.erased.Store(false)
 		if told {
 			log.Info("erased data was removed from the database's log", "file", l.path+"-wal")
 		}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
@@ -101,6 +102,34 @@ func TestPurgeWaitsForReaders(t *testing.T) {
 	}
 	if found := holds(t, path, hidden); len(found) > 0 {
 		t.Errorf("it is still in %v", found)
+	}
+}
+
+// TestPurgeTellsOfErased: a backup beside the service finds its log, and does not warn of erased data.
+// TestPurgeWaitsForReaders has the warning.
+func TestPurgeTellsOfErased(t *testing.T) {
+	if sqldbtest.Postgres() {
+		t.Skip("it is about SQLite's files")
+	}
+	path := sqldbtest.URL(t)
+	service := sqldbtest.OpenWith(t, path, sqldb.Options{})
+	remember(t, service)
+	told := &lines{seen: make(chan string, 10)}
+	err := service.Read(t.Context(), func(tx *sqldb.Tx) error {
+		if _, err := sqldb.One(t.Context(), tx, sqldb.Value[int64], `SELECT count(*) FROM idempotency_keys`); err != nil {
+			return err
+		}
+		write(t, service, func(tx *sqldb.Tx) error { note(tx, "another", ""); return nil })
+		sqldbtest.OpenWith(t, path, sqldb.Options{Log: slog.New(slog.NewTextHandler(told, nil))})
+		select {
+		case line := <-told.seen:
+			t.Errorf("logged %s", line)
+		case <-time.After(time.Second): // three times as long as it takes to warn
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -27,6 +27,7 @@ type sqlite struct {
 	lock    atomic.Pointer[sqlite3.Conn] // see acquireExclusive
 
 	unpurged chan struct{} // see purge
+	erased   atomic.Bool   // the log has data that this process erased
 	purged   chan struct{} // closed after purger has ended
 
 	peeker peeker

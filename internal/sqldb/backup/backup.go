@@ -22,6 +22,8 @@ var ErrNotOurs = errors.New("PostgreSQL is backed up and restored by its own too
 // Write writes a copy of a database, as of one moment, to a file that must not exist yet. Reads and
 // writes continue meanwhile. The file appears complete or not at all; it is checked, synced and
 // readable only by its owner. It contains no deleted data.
+//
+// Write first removes incomplete files that killed backups and restores left in the same folder.
 func Write(ctx context.Context, db *sqldb.DB, to string) error {
 	if db.File() == "" {
 		return ErrNotOurs
@@ -33,21 +35,22 @@ func Write(ctx context.Context, db *sqldb.DB, to string) error {
 			fs.ErrExist,
 		)
 	}
-	part, err := emptyFile(to, ".part-*")
+	removeLeft(ctx, filepath.Dir(to))
+	part, err := newDraft(ctx, to, partKind)
 	if err != nil {
 		return fmt.Errorf("write the backup: %w", err)
 	}
-	defer os.Remove(part) //nolint:errcheck // already renamed on success
-	if err := copyInto(ctx, db.File(), part); err != nil {
+	defer part.remove() // already renamed on success
+	if err := copyInto(ctx, db.File(), part.path); err != nil {
 		return fmt.Errorf("write the backup: %w", err)
 	}
-	if err := checkFile(ctx, part); err != nil {
+	if err := checkFile(ctx, part.path); err != nil {
 		return fmt.Errorf("check the backup: %w", err)
 	}
-	if err := syncFile(part); err != nil {
+	if err := syncFile(part.path); err != nil {
 		return fmt.Errorf("put the backup on disk: %w", err)
 	}
-	if err := appear(part, to); err != nil {
+	if err := appear(part.path, to); err != nil {
 		return fmt.Errorf("name the backup: %w", err)
 	}
 	return nil
@@ -63,15 +66,6 @@ func copyInto(ctx context.Context, from, to string) error {
 	err = c.Exec("VACUUM INTO " + sqlite3.Quote(litefile.OnFS(litefile.Private, to)))
 	c.SetInterrupt(context.Background())
 	return errors.Join(err, c.Close())
-}
-
-// emptyFile creates an empty file beside path, readable only by its owner.
-func emptyFile(path, pattern string) (string, error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+pattern)
-	if err != nil {
-		return "", err
-	}
-	return f.Name(), f.Close()
 }
 
 // appear gives part its final name, unless that exists already.

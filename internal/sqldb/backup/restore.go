@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"time"
 
 	"claviger/internal/sqldb"
@@ -54,11 +55,15 @@ func Restore(ctx context.Context, r Restoring) (kept string, err error) {
 	}
 	defer lock.Close() //nolint:errcheck // only held a lock
 	step("lock")
-	fresh, err := r.copied(ctx)
+	removeLeft(ctx, filepath.Dir(r.Path))
+	fresh, err := newDraft(ctx, r.Path, restoreKind)
 	if err != nil {
+		return "", fmt.Errorf("copy the backup: %w", err)
+	}
+	defer fresh.remove()
+	if err := r.copyTo(ctx, fresh.path); err != nil {
 		return "", err
 	}
-	defer removeAll(fresh)
 	step("copy")
 	// A damaged database may be the reason for the restore: its files are kept.
 	old, err := litefile.Settle(ctx, r.Path)
@@ -73,7 +78,7 @@ func Restore(ctx context.Context, r Restoring) (kept string, err error) {
 		return "", fmt.Errorf("keep the old database: %w", err)
 	}
 	step("keep")
-	if err := os.Rename(fresh, r.Path); err != nil {
+	if err := os.Rename(fresh.path, r.Path); err != nil {
 		return "", fmt.Errorf("put the backup in place: %w", err)
 	}
 	step("swap")
@@ -83,41 +88,33 @@ func Restore(ctx context.Context, r Restoring) (kept string, err error) {
 	return kept, nil
 }
 
-// copied copies the backup beside the database and prepares it.
-func (r Restoring) copied(ctx context.Context) (path string, err error) {
+// copyTo copies the backup into an empty file and prepares it.
+func (r Restoring) copyTo(ctx context.Context, path string) error {
 	if info, err := os.Stat(litefile.RealPath(r.From) + "-wal"); err == nil && info.Size() > 0 {
-		return "", &NotWholeError{
+		return &NotWholeError{
 			r.From,
 			"has a log beside it, so it is no backup but a database that was in use; make a backup of it first: " +
 				"claviger backup --db " + r.From + " FILE",
 		}
 	}
-	if path, err = emptyFile(r.Path, ".restore-*"); err != nil {
-		return "", fmt.Errorf("copy the backup: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			removeAll(path)
-		}
-	}()
 	if err := copyFile(r.From, path); err != nil {
-		return path, fmt.Errorf("copy the backup: %w", err)
+		return fmt.Errorf("copy the backup: %w", err)
 	}
 	if err := checkFile(ctx, path); err != nil {
 		if bad, ok := errors.AsType[*NotWholeError](err); ok {
 			err = &NotWholeError{r.From, bad.Problem}
 		}
-		return path, err
+		return err
 	}
 	db, err := sqldb.Open(ctx, path, sqldb.Options{MustExist: true, Log: r.Log})
 	if err != nil {
-		return path, err
+		return err
 	}
 	err = r.prepare(ctx, db)
 	if err = errors.Join(err, db.Close()); err != nil { // closing absorbs the log
-		return path, err
+		return err
 	}
-	return path, syncFile(path)
+	return syncFile(path)
 }
 
 // prepare makes the copy ready for use.
