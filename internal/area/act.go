@@ -21,7 +21,8 @@ type Action struct {
 
 	// Do performs the act and returns the message about it. It may read the form of the request.
 	Do func(ctx context.Context) (done string, err error)
-	// Make, in place of Do, makes secrets and returns the page that shows them.
+	// Make, in place of Do, makes secrets and returns the page that shows them. If it fails because
+	// the form was sent before, the page says so.
 	Make func(ctx context.Context) (ui.Secrets, error)
 
 	To string // the URL afterwards, "" for Ask.Cancel
@@ -108,6 +109,10 @@ func (a *Area) perform(
 	case err != nil:
 	case act.Make != nil:
 		shown, err = act.Make(r.Context())
+		if WasSent(err) {
+			shown.Repeated = true
+			err = nil
+		}
 	case act.Do != nil:
 		done, err = act.Do(r.Context())
 	default: // the page says why it is not possible

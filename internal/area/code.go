@@ -4,4 +4,6 @@ package area
 const (
 	CodeIncompleteForm = "incomplete_form"
 	CodeChangedSince   = "changed_since"
+
+	codeIsMember = "is_member"
 )

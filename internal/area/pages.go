@@ -2,7 +2,6 @@ package area
 
 import (
 	"embed"
-	"html/template"
 	"io/fs"
 
 	"claviger/internal/ui"
@@ -13,6 +12,6 @@ var files embed.FS
 
 // ReadPages reads the templates in a package's folder pages, and those that the portal and the
 // console share.
-func ReadPages(own fs.FS, funcs template.FuncMap) (*ui.Pages, error) {
-	return ui.NewWith(files, own, funcs, "pages/*.html")
+func ReadPages(own fs.FS) (*ui.Pages, error) {
+	return ui.NewWith(files, own, nil, "pages/*.html")
 }

@@ -28,15 +28,12 @@ type Pending struct {
 // Called returns the name of a member.
 func (m Member) Called() string { return cmp.Or(m.Name, m.Email, "Deleted account") }
 
-// MemberTable lists the members of a team. path returns the URL of a page; may means that the
+// memberTable lists the members of a team. path returns the URL of a page; may means that the
 // person may change the team.
-func MemberTable(members []Member, may bool, path func(path string, values ...any) string) ui.Table {
-	t := ui.Table{
-		ID:      "members",
-		Caption: "Members",
-		Cards:   true,
-		Columns: []ui.Column{{Label: "Name"}, {Label: "Role"}, {Label: "Since", Named: true}},
-	}
+func memberTable(members []Member, may bool, path func(path string, values ...any) string) ui.Table {
+	t := ui.Table{ID: "members", Caption: "Members", Cards: true, Columns: []ui.Column{
+		{Label: "Name"}, {Label: "Role"}, {Label: "Since", Named: true},
+	}}
 	for _, m := range members {
 		name := ui.Cell{Text: m.Called()}
 		if m.Name != "" {
@@ -46,29 +43,22 @@ func MemberTable(members []Member, may bool, path func(path string, values ...an
 			name.Text += " (you)"
 		}
 		if may {
-			name.Acts = ui.Links(
-				ui.RowLink{Label: "Change role", Of: "of " + name.Text, URL: path("/team/members/%d/role", m.UserID)},
-			)
+			at := path("/team/members/%d", m.UserID)
+			name.Acts = ui.Links(ui.RowLink{Label: "Change role", Of: "of " + name.Text, URL: at + "/role"})
 			if !m.You {
-				name.Acts.Links = append(
-					name.Acts.Links,
-					ui.RowLink{Label: "Remove", Of: name.Text, URL: path("/team/members/%d/remove", m.UserID)},
-				)
+				remove := ui.RowLink{Label: "Remove", Of: name.Text, URL: at + "/remove"}
+				name.Acts.Links = append(name.Acts.Links, remove)
 			}
 		}
-		t.Rows = append(
-			t.Rows,
-			ui.Row{
-				ID:    fmt.Sprintf("member-%d", m.UserID),
-				Cells: []ui.Cell{name, {Text: RoleName(m.Role)}, {At: m.Since}},
-			},
-		)
+		t.Rows = append(t.Rows, ui.Row{
+			ID: fmt.Sprintf("member-%d", m.UserID), Cells: []ui.Cell{name, {Text: RoleName(m.Role)}, {At: m.Since}},
+		})
 	}
 	return t
 }
 
-// PendingTable lists the invitations of a team.
-func PendingTable(list []Pending, may bool, now time.Time, path func(path string, values ...any) string) ui.Table {
+// pendingTable lists the invitations of a team.
+func pendingTable(list []Pending, may bool, now time.Time, path func(path string, values ...any) string) ui.Table {
 	t := ui.Table{ID: "invitations", Caption: "Invitations", Cards: true, Columns: []ui.Column{
 		{Label: "Email address"}, {Label: "Role"}, {Label: "Sent", Named: true}, {Label: "State"},
 	}}
@@ -79,37 +69,31 @@ func PendingTable(list []Pending, may bool, now time.Time, path func(path string
 		}
 		address := ui.Cell{Text: n.Email}
 		if may {
-			address.Acts = ui.Links(
-				ui.RowLink{
-					Label: "Withdraw",
-					Of:    "the invitation of " + n.Email,
-					URL:   path("/team/invitations/%d/withdraw", n.ID),
-				},
-			)
+			address.Acts = ui.Links(ui.RowLink{
+				Label: "Withdraw", Of: "the invitation of " + n.Email, URL: path("/team/invitations/%d/withdraw", n.ID),
+			})
 		}
 		t.Rows = append(t.Rows, ui.Row{
-			ID: fmt.Sprintf(
-				"invitation-%d",
-				n.ID,
-			), Cells: []ui.Cell{address, {Text: RoleName(n.Role)}, {At: n.CreatedAt}, state},
+			ID:    fmt.Sprintf("invitation-%d", n.ID),
+			Cells: []ui.Cell{address, {Text: RoleName(n.Role)}, {At: n.CreatedAt}, state},
 		})
 	}
 	return t
 }
 
-// InviteForm returns the form of an invitation with these roles.
-func InviteForm(email, role string, roles []string) ui.Form {
+// inviteForm returns the form of an invitation.
+func (t TeamActs) inviteForm(email, role string) ui.Form {
 	return ui.Form{Fields: []ui.Field{
 		{Name: "email", Label: "Email address", Type: "email", Value: email, Required: true, Autocomplete: "off"},
-		RoleField(role, roles),
+		t.roleField(role),
 	}}
 }
 
-// RoleField returns the field that selects a role.
-func RoleField(role string, roles []string) ui.Field {
+// roleField returns the field that selects a role.
+func (t TeamActs) roleField(role string) ui.Field {
 	f := ui.Field{Name: "role", Label: "Role", Type: "select", Value: role, Required: true}
-	for _, r := range roles {
-		f.Options = append(f.Options, ui.Option{Value: r, Label: RoleName(r)})
+	for _, one := range t.Roles {
+		f.Options = append(f.Options, ui.Option{Value: one.Role, Label: RoleName(one.Role)})
 	}
 	return f
 }

@@ -15,19 +15,18 @@ type TeamActs struct {
 	Name  string // of the team
 	Pages string // that a member sees, such as the console
 	Roles []ui.RoleWords
+	First string // the role that the form of an invitation suggests
+
+	Lead, Foot string // of the team's page
 }
 
 // ChangeRole changes the role of a member. admin is the role that manages the team.
 func (t TeamActs) ChangeRole(
 	r *http.Request, name, role, admin string, do func(ctx context.Context, role string) error,
 ) Action {
-	names := make([]string, len(t.Roles))
-	for i, one := range t.Roles {
-		names[i] = one.Role
-	}
 	view := ui.Confirm{
 		Heading: "Change the role of " + name,
-		Form:    ui.Form{Fields: []ui.Field{RoleField(role, names)}},
+		Form:    ui.Form{Fields: []ui.Field{t.roleField(role)}},
 		Says: []string{
 			fmt.Sprintf("%s has the role %s. Another one holds from the next page that they open.", name, role),
 		},

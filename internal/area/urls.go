@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"claviger/internal/fault"
 	"claviger/internal/profile"
 	"claviger/internal/ui"
 )
@@ -29,14 +28,14 @@ type checkStep struct {
 	Parts  []ui.Code // request, signature and response
 }
 
-// NewURLCheck returns the last check of a URL, without a state if there was none.
-func NewURLCheck(runs map[profile.Field]profile.Run, field profile.Field) URLCheck {
+// newURLCheck returns the last check of a URL, without a state if there was none.
+func newURLCheck(runs map[profile.Field]profile.Run, field profile.Field) URLCheck {
 	run, ok := runs[field]
 	if !ok {
-		return URLCheck{ID: "check-" + SectionOf(field)}
+		return URLCheck{ID: "check-" + sectionOf(field)}
 	}
 	c := URLCheck{
-		ID: "check-" + SectionOf(field), URL: run.URL, State: string(run.State), Running: run.State == profile.Running,
+		ID: "check-" + sectionOf(field), URL: run.URL, State: string(run.State), Running: run.State == profile.Running,
 		Problem: run.Problem, At: run.StartedAt,
 	}
 	for i, s := range run.Steps {
@@ -77,14 +76,11 @@ func (c URLCheck) Ended() string {
 	return "was interrupted"
 }
 
-// SectionOf returns the id of a URL's section, which is also the end of its form's target.
-func SectionOf(field profile.Field) string { return strings.ReplaceAll(string(field), "_", "-") }
+// sectionOf returns the id of a URL's section, which is also the end of its form's target.
+func sectionOf(field profile.Field) string { return strings.ReplaceAll(string(field), "_", "-") }
 
-// Since reports whether the check is later than other.
-func (c URLCheck) Since(other URLCheck) bool { return c.At.After(other.At) }
-
-// Says announces the result of the check to screen readers; "" if there was none, or it is running.
-func (c URLCheck) Says() string {
+// says announces the result of the check to screen readers; "" if there was none, or it is running.
+func (c URLCheck) says() string {
 	if c.State == "" || c.Running {
 		return ""
 	}
@@ -98,30 +94,4 @@ type URLForm struct {
 	Hidden  []ui.Param
 	May     bool   // the person may save it
 	Instead string // shown to people who may not, if there is no URL
-}
-
-// URLField returns the field of a URL. It shows a URL that is being checked, or one that failed,
-// for correction.
-func URLField(field profile.Field, label, saved string, check URLCheck) ui.Field {
-	f := ui.Field{Name: string(field), Label: label, Type: "url", Value: saved, Autocomplete: "off", Required: true}
-	if check.State != "" && check.State != string(profile.Passed) {
-		f.Value = check.URL
-	}
-	return f
-}
-
-// RefuseURL writes the error of a URL and the typed text into the form. An error without a field is
-// put at the URL.
-func RefuseURL(form *ui.Form, field profile.Field, typed string, err error) {
-	f := fault.Of(err)
-	for i := range form.Fields {
-		if form.Fields[i].Name == string(field) {
-			form.Fields[i].Value = typed
-		}
-	}
-	if f.Field == "" {
-		*form = form.WithError(string(field), f.Text)
-	} else {
-		form.Refuse(err)
-	}
 }

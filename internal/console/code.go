@@ -3,7 +3,6 @@ package console
 // The codes of this package's faults. Programs depend on them: they never change.
 const (
 	codeAssisted   = "assisted_session"
-	codeIsOperator = "is_operator"
 	codePlanExists = "plan_exists"
 	codeUnknownAlg = "unknown_alg"
 	CodeNeedsAdmin = "needs_admin"

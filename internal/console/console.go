@@ -86,7 +86,7 @@ func (h *Handler) sections() []pages {
 //go:embed all:pages
 var files embed.FS
 
-var templates = sync.OnceValues(func() (*ui.Pages, error) { return area.ReadPages(files, nil) })
+var templates = sync.OnceValues(func() (*ui.Pages, error) { return area.ReadPages(files) })
 
 // NewPages returns the page templates for a marketplace with this name and URL.
 func NewPages(brand, publicURL string) (*ui.Pages, error) {

@@ -7,17 +7,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/area"
-	"claviger/internal/ui"
 )
-
-// acts returns the acts on the team.
-func (t *Team) acts(v *Visit) area.TeamActs {
-	acts := area.TeamActs{URL: v.Path(teamPath), Name: t.marketplace(), Pages: "the console"}
-	for _, role := range account.Roles {
-		acts.Roles = append(acts.Roles, ui.RoleWords{Role: string(role), Says: role.Sentence()})
-	}
-	return acts
-}
 
 // operator returns the operator of the path and a name for them.
 func (t *Team) operator(r *http.Request) (account.User, string, error) {
@@ -37,7 +27,7 @@ func (t *Team) changeRole(r *http.Request, v *Visit) (area.Action, error) {
 		_, err := t.Accounts.ChangeRole(ctx, v.Actor(), u.ID, u.Role, account.Role(role))
 		return err
 	}
-	act := t.acts(v).ChangeRole(r, name, string(u.Role), string(account.RoleAdmin), do)
+	act := t.TeamActs(v).ChangeRole(r, name, string(u.Role), string(account.RoleAdmin), do)
 	act.Seen = seenRole(u)
 	return act, err
 }
@@ -51,7 +41,7 @@ func (t *Team) remove(r *http.Request, v *Visit) (area.Action, error) {
 		"Invitations that they sent and nobody has accepted end. Their account stays, and what they did stays in the " +
 			"audit. Tokens and secrets that they may have copied go on working: revoke or rotate those.",
 	}
-	act := t.acts(v).Remove(name, says, func(ctx context.Context) error {
+	act := t.TeamActs(v).Remove(name, says, func(ctx context.Context) error {
 		return t.Accounts.RemoveOperator(ctx, v.Actor(), u.ID)
 	})
 	act.Seen = seenRole(u)
@@ -60,7 +50,7 @@ func (t *Team) remove(r *http.Request, v *Visit) (area.Action, error) {
 
 // leave removes the visitor from the team.
 func (t *Team) leave(r *http.Request, v *Visit) (area.Action, error) {
-	return t.acts(v).Leave(r, func(ctx context.Context) error {
+	return t.TeamActs(v).Leave(r, func(ctx context.Context) error {
 		return t.Accounts.RemoveOperator(ctx, v.Actor(), v.User.ID)
 	}), nil
 }
@@ -68,7 +58,7 @@ func (t *Team) leave(r *http.Request, v *Visit) (area.Action, error) {
 // withdraw withdraws the invitation of the path.
 func (t *Team) withdraw(r *http.Request, v *Visit) (area.Action, error) {
 	n, err := t.inviter().Get(r.Context(), area.ID(r, "invitation"))
-	return t.acts(v).Withdraw(n.Email, func(ctx context.Context) error {
+	return t.TeamActs(v).Withdraw(n.Email, func(ctx context.Context) error {
 		return t.inviter().Withdraw(ctx, v.Actor(), n.ID)
 	}), area.Missing(err)
 }

@@ -3,10 +3,13 @@ package console_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
+	"claviger/internal/apptest"
 	"claviger/internal/fault"
+	"claviger/internal/idempotency"
 	"claviger/internal/paging"
 	"claviger/internal/partner"
 )
@@ -115,5 +118,26 @@ func TestRotate(t *testing.T) {
 		if again.Status != http.StatusConflict || strings.Contains(again.Text(), "Copy this now.") {
 			t.Errorf("again: %d\n%s", again.Status, again.Text())
 		}
+	}
+}
+
+// TestOnlyMainSecrets: operators rotate and switch the main secrets; other keys are the partner's
+// alone, whatever a form names.
+func TestOnlyMainSecrets(t *testing.T) {
+	h := start(t)
+	_, err := h.Partners.AddKey(t.Context(), apptest.Tester, h.tide.ID, "CI", idempotency.Request{})
+	h.Must(err)
+	list, err := h.Partners.ListCredentials(t.Context(), h.tide.ID)
+	h.Must(err)
+	i := slices.IndexFunc(list, func(c partner.Credential) bool { return c.Name == "CI" })
+	b, at := h.as(admin), path("/partners/%d/credentials/%d", h.tide.ID, list[i].ID)
+	nonce := hidden(b.Get(path("/partners/%d/credentials/", h.tide.ID)+h.credential()+"/rotate"), "form")
+	wants(t, b.Get(at+"/rotate"), http.StatusNotFound)
+	wants(t, b.Post(at+"/rotate", "form", nonce, "what", "api_key", "name", "CI", "overlap_s", "0"), http.StatusNotFound)
+	wants(t, b.Get(at+"/switch"), http.StatusNotFound)
+	wants(t, b.Post(at+"/switch"), http.StatusNotFound)
+	after, err := h.Partners.ListCredentials(t.Context(), h.tide.ID)
+	if err != nil || !slices.Equal(after, list) {
+		t.Errorf("the secrets are %+v, %v; they were %+v", after, err, list)
 	}
 }

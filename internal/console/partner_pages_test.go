@@ -48,7 +48,7 @@ func TestPartnerURLs(t *testing.T) {
 	wants(t, h.as(admin).Post(at+"/webhook-url", "webhook_url", "https://other.example"), http.StatusBadRequest, "The form was not sent whole")
 	page = h.as(admin).Get(at)
 	wants(t, h.submit(admin, page, at+"/webhook-url", "webhook_url", "ftp://none"), http.StatusUnprocessableEntity, "must begin with http:")
-	h.submit(admin, page, at+"/redirect-url", "redirect_url", "").WantRedirect(at)
+	h.submit(admin, page, at+"/redirect-url", "redirect_url", "").WantRedirect(at + "#redirect-url")
 	if n := h.Count(`SELECT count(*) FROM profiles WHERE redirect_url <> ''`); n != 0 {
 		t.Error("the URL was not removed")
 	}

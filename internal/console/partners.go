@@ -44,21 +44,15 @@ const (
 )
 
 func (p *Partners) table() []Route {
-	return slices.Concat(p.shared().Product(), lives(partnerPath, p.partner), lives(urlsPath, p.urls),
-		p.shared().Contacts(), p.shared().Settings(), p.shared().SingleKey(), act(pausePath, account.Admin, p.pause), act(resumePath, account.Admin, p.resume),
+	return slices.Concat(p.shared().Product(), lives(partnerPath, p.partner), p.urlPages().Routes(),
+		p.shared().Contacts(), p.shared().Settings(), p.shared().SingleKey(), p.shared().Credentials("switch"), act(pausePath, account.Admin, p.pause), act(resumePath, account.Admin, p.resume),
 		act(newPlanPath, account.Admin, p.newPlan), act(planPath, account.Admin, p.plan),
 		act(planPricePath, account.Admin, p.planPrice), act(removePlanPath, account.Admin, p.removePlan), []Route{
 			row(Page, partnersPath, account.Read, p.list),
 			row(Page, newPartnerPath, account.Admin, p.askNew),
 			row(Act, newPartnerPath, account.Admin, p.create),
-			row(Act, urlsPath+"/redirect-url", account.Admin, p.saveURL(0)),
-			row(Act, urlsPath+"/webhook-url", account.Admin, p.saveURL(1)),
 			row(Page, plansPath, account.Read, p.plans),
 			row(Page, secretsPath, account.Read, p.secrets),
-			row(Page, rotatePath, account.Admin, p.askRotate),
-			row(Act, rotatePath, account.Admin, p.rotate),
-			row(Page, switchPath, account.Admin, p.askSwitch),
-			row(Act, switchPath, account.Admin, p.switchNow),
 			row(Page, partnerPeoplePath, account.Read, p.people),
 			row(Page, supportPath, account.Support, p.askEnter),
 			row(Act, supportPath, account.Support, p.enter),

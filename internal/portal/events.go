@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 
+	"claviger/internal/area"
 	"claviger/internal/courier"
 	"claviger/internal/event"
 	"claviger/internal/partner"
@@ -116,7 +117,7 @@ func (h *Handler) showEvent(
 		kindView: kindOf(v, k), Reasons: k.Reasons, Members: membersTable(), URL: prof.WebhookURL,
 		SetupURL: v.Path(setupPath),
 		Action:   v.Path(eventsPath+"/%s/test", k.Event), May: v.Covers(partner.Developer), Max: profile.MaxChecks,
-		Window: span(profile.CheckWindow),
+		Window: area.Span(profile.CheckWindow),
 		Curl:   h.call("Send this event by API", http.MethodPost, "/v2/event-kinds/"+k.Event.String()+"/test"),
 	}
 	if form == nil {

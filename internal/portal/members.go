@@ -10,15 +10,6 @@ import (
 	"claviger/internal/ui"
 )
 
-// teamActs returns the acts on the team of a partner.
-func teamActs(v *Visit) area.TeamActs {
-	t := area.TeamActs{URL: v.Path(teamPath), Name: v.Partner.Name, Pages: "this portal"}
-	for _, role := range allRoles {
-		t.Roles = append(t.Roles, ui.RoleWords{Role: role, Says: partner.Role(role).Sentence()})
-	}
-	return t
-}
-
 // member returns the member of the path and a name for them.
 func (h *Handler) member(r *http.Request, v *Visit) (partner.Member, string, error) {
 	m, err := h.Partners.Member(r.Context(), v.Partner.ID, id(r, "member"))
@@ -41,7 +32,7 @@ func (h *Handler) changeRole(r *http.Request, v *Visit) (area.Action, error) {
 		_, err := h.Partners.ChangeRole(ctx, v.Actor(), v.Partner.ID, m.UserID, was, partner.Role(role))
 		return err
 	}
-	act := teamActs(v).ChangeRole(r, name, string(m.Role), string(partner.Admin), do)
+	act := h.TeamActs(v).ChangeRole(r, name, string(m.Role), string(partner.Admin), do)
 	act.Ask.Hidden = []ui.Param{{Name: "was", Value: m.Role}}
 	return act, nil
 }
@@ -58,7 +49,7 @@ func (h *Handler) removeMember(r *http.Request, v *Visit) (area.Action, error) {
 		"Invitations that they sent and nobody has accepted end. What they did stays in the audit. Secrets that " +
 			"they may have copied go on working: rotate those.",
 	}
-	act := teamActs(v).Remove(name, says, func(ctx context.Context) error {
+	act := h.TeamActs(v).Remove(name, says, func(ctx context.Context) error {
 		return h.Partners.RemoveMember(ctx, v.Actor(), v.Partner.ID, m.UserID)
 	})
 	return act.OrLeave(m.UserID == v.User.ID), nil
@@ -66,7 +57,7 @@ func (h *Handler) removeMember(r *http.Request, v *Visit) (area.Action, error) {
 
 // leave removes the visitor from the team.
 func (h *Handler) leave(r *http.Request, v *Visit) (area.Action, error) {
-	return teamActs(v).Leave(r, func(ctx context.Context) error {
+	return h.TeamActs(v).Leave(r, func(ctx context.Context) error {
 		return h.Partners.RemoveMember(ctx, v.Actor(), v.Partner.ID, v.User.ID)
 	}), nil
 }
@@ -74,7 +65,7 @@ func (h *Handler) leave(r *http.Request, v *Visit) (area.Action, error) {
 // withdraw withdraws the invitation of the path.
 func (h *Handler) withdraw(r *http.Request, v *Visit) (area.Action, error) {
 	n, err := h.Inviter.Get(r.Context(), v.Partner.ID, id(r, "invitation"))
-	return teamActs(v).Withdraw(n.Email, func(ctx context.Context) error {
+	return h.TeamActs(v).Withdraw(n.Email, func(ctx context.Context) error {
 		return h.Inviter.Withdraw(ctx, v.Actor(), v.Partner.ID, n.ID)
 	}), missing(err)
 }

@@ -66,7 +66,7 @@ type Handler struct {
 //go:embed all:pages
 var files embed.FS
 
-var templates = sync.OnceValues(func() (*ui.Pages, error) { return area.ReadPages(files, setupFuncs) })
+var templates = sync.OnceValues(func() (*ui.Pages, error) { return area.ReadPages(files) })
 
 // NewPages returns the page templates for a marketplace with this name and URL.
 func NewPages(brand, publicURL string) (*ui.Pages, error) {

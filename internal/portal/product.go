@@ -26,7 +26,7 @@ func (h *Handler) planTexts(r *http.Request, v *Visit) (area.Action, error) {
 	call := h.call("The same by API", http.MethodPatch, "/v2/plans/"+strconv.Itoa(plan.Tier))
 	call.JSON = `{"features":["Ten seats"],"recommended":true}`
 	return area.Action{
-		Ask: confirmView{
+		Ask: ui.Confirm{
 			Heading: "What buyers read about “" + plan.DisplayName() + "”",
 			Says:    []string{"Its name and its price are set by the marketplace."},
 			Form:    ui.Form{Fields: area.PlanTextFields(plan)}, Cancel: v.Path(productPath),

@@ -10,7 +10,6 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
-	"claviger/internal/profile"
 	"claviger/internal/ui"
 	"claviger/internal/visitor"
 	"claviger/internal/wire"
@@ -93,12 +92,13 @@ func private(rows ...Route) []Route {
 	return rows
 }
 
-// ofPartner marks a row that changes the partner itself.
-func ofPartner(rt Route) Route {
-	n := rt.Needs.(Needs)
-	n.Partner = true
-	rt.Needs = n
-	return rt
+// ofPartner returns the rule for acts that change the partner itself.
+func ofPartner(rule area.Rule) area.Rule {
+	return func(kind area.Kind, changes bool) any {
+		n := rule(kind, changes).(Needs)
+		n.Partner = true
+		return n
+	}
 }
 
 // Serve handles a request of a person with access. A returned error is shown as an error page. The
@@ -108,16 +108,17 @@ type Serve = func(w http.ResponseWriter, r *http.Request, visit *Visit) error
 
 // Table returns every route of a partner's portal.
 func (h *Handler) Table() []Route {
+	pages := h.partnerPages(partner.Admin)
 	return slices.Concat(
 		h.integrationTable(),
 		private(h.secretTable()...),
-		private(h.partnerPages().SingleKey()...),
+		private(pages.SingleKey()...),
 		h.exportPages().Routes(changes(partner.Viewer)),
-		h.partnerPages().Contacts(),
-		h.partnerPages().Product(),
+		pages.Contacts(),
+		pages.Product(),
 		act(productPlanPath, partner.Admin, h.planTexts),
 		private(h.teamTable()...),
-		h.partnerPages().Settings(),
+		pages.Settings(),
 	)
 }
 
@@ -126,8 +127,6 @@ func (h *Handler) integrationTable() []Route {
 	return slices.Concat(
 		[]Route{
 			row(Page, "", partner.Viewer, h.start),
-			ofPartner(row(Act, setupPath+"/redirect-url", partner.Developer, h.saveURL(profile.Redirect))),
-			ofPartner(row(Act, setupPath+"/webhook-url", partner.Developer, h.saveURL(profile.Webhook))),
 			row(Page, licensesPath, partner.Viewer, h.licenses),
 			row(Page, redeliverPath, partner.Viewer, h.redelivery),
 			row(Act, redeliverPath, partner.Developer, h.begin),
@@ -140,7 +139,7 @@ func (h *Handler) integrationTable() []Route {
 			row(Page, verifyPath, partner.Viewer, h.verify),
 			row(Act, verifyPath, partner.Viewer, h.findSignature),
 		},
-		lives(setupPath, h.setup),
+		h.urlPages().Routes(),
 		lives(overviewPath, h.overview),
 		lives(licensePath, h.license),
 		h.deliveryPages().Routes(),
@@ -163,24 +162,17 @@ func (h *Handler) eventTable(k event.Kind) []Route {
 
 // secretTable returns the rows of the partner's secrets.
 func (h *Handler) secretTable() []Route {
-	return []Route{
+	return slices.Concat([]Route{
 		row(Page, credentialsPath, partner.Viewer, h.credentials),
 		row(Act, keysPath, partner.Developer, h.addKey),
 		row(Act, renewPath, partner.Developer, h.renew),
-		row(Page, credentialsPath+"/{credential}/rotate", partner.Developer, h.askRotate),
-		row(Act, credentialsPath+"/{credential}/rotate", partner.Developer, h.rotate),
-		row(Page, credentialsPath+"/{credential}/revoke", partner.Developer, h.askRevoke),
-		row(Act, credentialsPath+"/{credential}/revoke", partner.Developer, h.revoke),
-	}
+	}, h.partnerPages(partner.Developer).Credentials("revoke"))
 }
 
 // teamTable returns the rows of the partner's team.
 func (h *Handler) teamTable() []Route {
 	return slices.Concat(
-		[]Route{
-			row(Page, teamPath, partner.Viewer, h.team),
-			row(Act, teamPath+"/invite", partner.Admin, h.invite),
-		},
+		(&area.TeamPages{Side: h, Rule: changes(partner.Admin)}).Routes(),
 		act(teamPath+"/invitations/{invitation}/withdraw", partner.Admin, h.withdraw),
 		act(teamPath+"/members/{member}/role", partner.Admin, h.changeRole),
 		act(teamPath+"/members/{member}/remove", partner.Admin, h.removeMember),

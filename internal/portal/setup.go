@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"claviger/internal/area"
-	"claviger/internal/fault"
+	"claviger/internal/live"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/ui"
@@ -26,13 +26,9 @@ type setupStep struct {
 
 // setupView is the page that guides through the integration.
 type setupView struct {
-	Steps    []setupStep
-	Done     int
-	Form     ui.Form // the URLs
-	May      bool    // the person may save them
-	Base     string  // of the form's addresses
-	Redirect area.URLCheck
-	Webhook  area.URLCheck
+	*area.URLs
+	Steps []setupStep
+	Done  int
 
 	ClientID string
 	Try      string // URL that starts a sign-in; "" without a redirect URL
@@ -45,81 +41,26 @@ type setupView struct {
 // setupCalls are the equivalent API calls.
 type setupCalls struct{ Save, Read, Licenses ui.Curl }
 
-// Step returns a step of the checklist.
-func (v setupView) Step(id string) setupStep {
-	for _, s := range v.Steps {
-		if s.ID == id {
-			return s
-		}
+// urlPages returns the page that shows the progress of the integration.
+func (h *Handler) urlPages() *area.URLPages {
+	return &area.URLPages{
+		PartnerPages: h.partnerPages(partner.Developer), Side: h, Page: "setup", Path: setupPath,
+		Save: ofPartner(changes(partner.Developer)), Checks: h.Checks,
 	}
-	return setupStep{}
 }
 
-// last returns the later of the two checks.
-func (v setupView) last() area.URLCheck {
-	if v.Redirect.Since(v.Webhook) {
-		return v.Redirect
-	}
-	return v.Webhook
-}
+// URLVersions has the versions of partners with their checks.
+func (h *Handler) URLVersions() *live.Versions { return h.Live.setup }
 
-// setup shows the progress of the integration.
-func (h *Handler) setup(_ *http.Request, v *Visit) (area.Shown, error) {
-	return area.Shown{
-		Versions: h.Live.setup, Topic: v.Partner.ID, Page: "setup",
-		View: func(r *http.Request) (ui.View, string, error) {
-			view, err := h.setupView(r.Context(), v)
-			page := ui.View{Title: "Set-up", Fragment: "setup-now", Data: view}
-			if view.Redirect.Running || view.Webhook.Running {
-				page.Refresh = 2
-				return page, "", err // only the end of a check is announced
-			}
-			return page, view.last().Says(), err
-		},
-	}, nil
-}
-
-// saveURL starts the check of a URL. The page shows its progress.
-func (h *Handler) saveURL(field profile.Field) Serve {
-	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
-		if err := ui.ReadForm(r); err != nil {
-			return err
-		}
-		typed := ui.FormText(r, string(field))
-		err := h.Checks.Start(r.Context(), v.Actor(), v.Partner.ID, field, typed, func(ctx context.Context) error {
-			return h.area.Recheck(ctx, r, v)
-		})
-		if fault.Of(err) != nil {
-			view, viewErr := h.setupView(r.Context(), v)
-			if viewErr != nil {
-				return viewErr
-			}
-			area.RefuseURL(&view.Form, field, typed, err)
-			return h.render(
-				w, r, v, "setup", ui.View{Title: "Set-up", Status: http.StatusUnprocessableEntity, Data: view},
-			)
-		}
-		if err != nil {
-			return err
-		}
-		if typed == "" {
-			h.Site.Sessions.Flash(r.Context(), "The URL was removed.")
-		}
-		ui.SeeOther(w, r, v.Path("%s#%s", setupPath, area.SectionOf(field)))
-		return nil
-	}
+// URLsPage builds the page that shows the progress of the integration.
+func (h *Handler) URLsPage(ctx context.Context, of *area.PartnerVisit, urls *area.URLs) (ui.View, error) {
+	view, err := h.setupView(ctx, of.Visit.(*Visit), urls)
+	return ui.View{Title: "Set-up", Data: view}, err
 }
 
 // setupView reads the progress of the integration.
-func (h *Handler) setupView(ctx context.Context, v *Visit) (setupView, error) {
-	p, err := h.Profiles.Read(ctx, h.Profiles.DB, v.Partner.ID)
-	if err != nil {
-		return setupView{}, err
-	}
-	runs, err := h.Checks.Last(ctx, v.Partner.ID)
-	if err != nil {
-		return setupView{}, err
-	}
+func (h *Handler) setupView(ctx context.Context, v *Visit, urls *area.URLs) (setupView, error) {
+	p := urls.Profile
 	keys, err := h.Partners.ListCredentials(ctx, v.Partner.ID)
 	if err != nil {
 		return setupView{}, err
@@ -133,17 +74,10 @@ func (h *Handler) setupView(ctx context.Context, v *Visit) (setupView, error) {
 		return setupView{}, err
 	}
 	view := setupView{
-		Steps: setupSteps(p, keys, signedIn, endpoint.LastSuccessAt),
-		May:   v.Meets(ofPartner(row(Act, "", partner.Developer, nil)).Needs), Keys: keys,
-		Base: v.Path(setupPath), ClientID: v.Partner.ClientID, Redirect: area.NewURLCheck(runs, profile.Redirect),
-		Webhook: area.NewURLCheck(runs, profile.Webhook),
-		Samples: h.setupSamples(v.Partner, p), Try: h.authorizeURL(v.Partner, p),
+		URLs: urls, Steps: setupSteps(p, keys, signedIn, endpoint.LastSuccessAt), Keys: keys,
+		ClientID: v.Partner.ClientID, Samples: h.setupSamples(v.Partner, p), Try: h.authorizeURL(v.Partner, p),
 		Calls: h.setupCalls(p),
 	}
-	view.Form = ui.Form{Fields: []ui.Field{
-		area.URLField(profile.Redirect, "Redirect URL", p.RedirectURL, view.Redirect),
-		area.URLField(profile.Webhook, "Webhook URL", p.WebhookURL, view.Webhook),
-	}}
 	for _, s := range view.Steps {
 		if s.Done {
 			view.Done++

@@ -1,11 +1,9 @@
 package portal
 
 import (
-	"html/template"
 	"strings"
 
 	"claviger/docs"
-	"claviger/internal/area"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/ui"
@@ -56,15 +54,4 @@ func orDefault(s, otherwise string) string {
 		return otherwise
 	}
 	return s
-}
-
-// setupFuncs build the arguments of the page's templates.
-var setupFuncs = template.FuncMap{
-	"setupForm": func(v setupView, field string) (area.URLForm, error) {
-		f, err := v.Form.Field(field)
-		return area.URLForm{
-			Field: f, Action: v.Base + "/" + area.SectionOf(profile.Field(field)), May: v.May,
-			Instead: "A developer or an admin of your team can save it.",
-		}, err
-	},
 }

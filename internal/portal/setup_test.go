@@ -124,7 +124,7 @@ func TestSetUpWhileItRuns(t *testing.T) {
 	if !strings.Contains(page.Body, `<noscript><meta http-equiv="refresh" content="2"></noscript>`) {
 		t.Error("without scripts the page is not loaded again")
 	}
-	if got := b.Post(h.path("/setup/webhook-url"), "webhook_url", app.url).Want(http.StatusUnprocessableEntity, "Set-up"); !strings.Contains(got.Text(), "being checked at this moment") {
+	if got := b.Post(h.path("/setup/webhook-url"), "webhook_url", app.url).Want(http.StatusConflict, "Set-up"); !strings.Contains(got.Text(), "being checked at this moment") {
 		t.Errorf("a second check: %s", got.Text())
 	}
 	open := h.follow(b, page)

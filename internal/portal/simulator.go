@@ -89,7 +89,7 @@ func (h *Handler) showSimulator(w http.ResponseWriter, r *http.Request, v *Visit
 		Form: form, May: v.Covers(partner.Developer), URL: prof.WebhookURL, SetupURL: v.Path(setupPath),
 		Action: v.Path(runsPath),
 		All:    badgeOf(simulator.All), Runs: runsTable(v, runs, known), Max: profile.MaxChecks,
-		Window: span(profile.CheckWindow),
+		Window: area.Span(profile.CheckWindow),
 		Curl:   h.call("Run every scenario by API", http.MethodPost, "/v2/scenarios/all/runs"),
 	}
 	for _, s := range scenario.All() {

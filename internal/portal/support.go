@@ -37,7 +37,7 @@ func (h *Handler) onlyLooks(w http.ResponseWriter, r *http.Request, visit area.V
 	if !v.Needs.(Needs).Acts || v.Support == nil || v.Support.Visit.Acts() {
 		return false, nil
 	}
-	view := confirmView{
+	view := ui.Confirm{
 		Heading: "Nothing was changed",
 		Says: []string{
 			"You are here as support and may only look. To change something, choose “Allow changes” above, then " +
@@ -45,7 +45,7 @@ func (h *Handler) onlyLooks(w http.ResponseWriter, r *http.Request, visit area.V
 		},
 		Cancel: v.Path(overviewPath),
 	}
-	return true, h.confirm(w, r, v, http.StatusForbidden, view)
+	return true, h.area.Confirm(w, r, v, http.StatusForbidden, view)
 }
 
 // banner returns the banner of a support visit; nil for members.

@@ -58,10 +58,10 @@ func (h *Handler) about(v *Visit) *area.PartnerVisit {
 	return &area.PartnerVisit{Visit: v, Partner: v.Partner, Own: true, Base: v.Path(""), API: "/v2"}
 }
 
-// partnerPages returns the pages that the console has, too; admins change what they show.
-func (h *Handler) partnerPages() *area.PartnerPages {
+// partnerPages returns the pages that the console has, too; the role changes what they show.
+func (h *Handler) partnerPages(least partner.Role) *area.PartnerPages {
 	return &area.PartnerPages{
-		Side: h, Rule: changes(partner.Admin), Plans: plansPath,
+		Side: h, Rule: changes(least), Plans: plansPath,
 		Partners: h.Partners, Profiles: h.Profiles, TestMail: h.TestMail,
 	}
 }
