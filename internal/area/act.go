@@ -18,12 +18,18 @@ type Action struct {
 	Ask     ui.Confirm // its form posts to the same path, unless it has another target, or no button
 	Seen    Seen       // if not zero, the state that the page shows: a form from another state is refused
 	Refused error      // the reason that the act is not possible now: the page gives it and has no form
+	Skip    string     // if not "", the URL to go to in place of the page, because there is nothing to ask
 
 	// Do performs the act and returns the message about it. It may read the form of the request.
 	Do func(ctx context.Context) (done string, err error)
 	// Make, in place of Do, makes secrets and returns the page that shows them. If it fails because
 	// the form was sent before, the page says so.
 	Make func(ctx context.Context) (ui.Secrets, error)
+	// Create, in place of Do, makes a thing that has a page, and returns the URL of that page, too.
+	Create func(ctx context.Context) (to, done string, err error)
+
+	// Then, in place of Do, returns a second page that asks, for the completed first one.
+	Then func(ask ui.Confirm) (ui.Confirm, error)
 
 	To string // the URL afterwards, "" for Ask.Cancel
 }
@@ -75,6 +81,10 @@ func (a *Area) ask(
 	if err != nil {
 		return err
 	}
+	if act.Skip != "" {
+		ui.SeeOther(w, r, act.Skip)
+		return nil
+	}
 	act.complete(r)
 	if f := fault.Of(act.Refused); act.Refused != nil && (f == nil || f.Kind != fault.Conflict) {
 		return a.Refuse(w, r, v, act.Ask, act.Refused)
@@ -113,6 +123,13 @@ func (a *Area) perform(
 			shown.Repeated = true
 			err = nil
 		}
+	case act.Then != nil:
+		var second ui.Confirm
+		if second, err = act.Then(act.Ask); err == nil {
+			return a.Confirm(w, r, v, http.StatusOK, second)
+		}
+	case act.Create != nil:
+		act.To, done, err = act.Create(r.Context())
 	case act.Do != nil:
 		done, err = act.Do(r.Context())
 	default: // the page says why it is not possible

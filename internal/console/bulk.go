@@ -13,6 +13,7 @@ import (
 	"claviger/internal/area"
 	"claviger/internal/audit"
 	"claviger/internal/bulk"
+	"claviger/internal/fault"
 	"claviger/internal/live"
 	"claviger/internal/plural"
 	"claviger/internal/ui"
@@ -37,9 +38,10 @@ func (b *Bulk) table() []Route {
 	for _, act := range bulk.Acts {
 		at := bulkPath + "/" + string(act)
 		one := at + "/{" + string(act) + "_job}"
-		rows = append(rows,
-			row(Page, at, act.Scope(), b.askPrepare(act)), row(Act, at, act.Scope(), b.prepare(act)),
-			row(Page, one+"/cancel", act.Scope(), b.askCancel(act)), row(Act, one, act.Scope(), b.change(act)))
+		rows = append(rows, area.Actions(at, changes(act.Scope()), of(b.prepare(act)))...)
+		rows = append(
+			rows, row(Page, one+"/cancel", act.Scope(), b.askCancel(act)), row(Act, one, act.Scope(), b.change(act)),
+		)
 	}
 	return rows
 }
@@ -147,24 +149,49 @@ func bulkFields(r *http.Request, act bulk.Act) []ui.Field {
 	return nil
 }
 
-// choose reads the selection and builds the page that asks for the act.
-func (b *Bulk) choose(r *http.Request, v *Visit, act bulk.Act) (ui.Confirm, bulk.Order, error) {
-	kind := bulk.Kind(r.URL.Query().Get("of"))
-	if kind == "" {
-		kind = act.Kinds()[0]
+// prepare reads the selection and asks for the act. Its form stores the selection and leads to the
+// page that shows it.
+func (b *Bulk) prepare(act bulk.Act) func(r *http.Request, v *Visit) (area.Action, error) {
+	return func(r *http.Request, v *Visit) (area.Action, error) {
+		kind := cmp.Or(bulk.Kind(r.URL.Query().Get("of")), act.Kinds()[0])
+		choose, ok := b.chosen[kind]
+		if !ok {
+			return area.Action{}, area.NotFound()
+		}
+		c, err := choose(r, v)
+		if err != nil {
+			return area.Action{}, err
+		}
+		said := ui.Filters{Fields: c.form.Fields}.Said()
+		asked := area.Action{Ask: b.prepareView(r, v, act, kind, c, said)}
+		if problem := c.problem(r.URL.Query()); problem != "" {
+			asked.Refused = fault.New(
+				fault.Invalid, area.CodeIncompleteForm, "%s Go back and correct the filter.", problem,
+			)
+		}
+		find := c.find
+		if act == bulk.Reverse && find != nil {
+			find = bulk.OfRefunds(b.Jobs.Licenses, kind, find)
+		}
+		asked.Create = func(ctx context.Context) (to, done string, err error) {
+			order := bulk.Order{Act: act, Kind: kind, Selected: cmp.Or(said, "All, without a filter"), Select: find}
+			if order.Reason, err = validate.Line("reason", ui.FormText(r, "reason"), 0, 255); err != nil {
+				return "", "", err
+			}
+			job, err := b.Jobs.Prepare(ctx, v.Actor(), order)
+			return v.Path("%s/%d", bulkPath, job.ID), "", err
+		}
+		return asked, nil
 	}
-	choose, ok := b.chosen[kind]
-	if !ok {
-		return ui.Confirm{}, bulk.Order{}, area.NotFound()
-	}
-	c, err := choose(r, v)
-	if err != nil {
-		return ui.Confirm{}, bulk.Order{}, err
-	}
-	chosen := "Chosen is all that the list shows, without a filter."
-	said := ui.Filters{Fields: c.form.Fields}.Said()
+}
+
+// prepareView builds the page that asks for an act on the selection, said in words.
+func (b *Bulk) prepareView(
+	r *http.Request, v *Visit, act bulk.Act, kind bulk.Kind, c chosen, said string,
+) ui.Confirm {
+	selected := "Chosen is all that the list shows, without a filter."
 	if said != "" {
-		chosen = "Chosen is all that the list shows (" + said + ")."
+		selected = "Chosen is all that the list shows (" + said + ")."
 	}
 	w := wordsOf[act].of(kind)
 	call := b.call("The same by API", http.MethodPost, "/operator/v1/bulk")
@@ -173,10 +200,10 @@ func (b *Bulk) choose(r *http.Request, v *Visit, act bulk.Act) (ui.Confirm, bulk
 		Heading: w.title, Cancel: c.back, Action: v.Path("%s/%s", bulkPath, act) + "?" + r.URL.RawQuery,
 		Button: ui.Button{Label: "See what will happen", Busy: "Looking…"},
 		Says: []string{
-			chosen,
+			selected,
 			fmt.Sprintf(
-				"The next page shows each of them and what will happen to it. Nothing is done before you confirm that. At most %s can be done at once.",
-				ui.Count(bulk.MaxRows),
+				"The next page shows each of them and what will happen to it. Nothing is done before you confirm that. "+
+					"At most %s can be done at once.", ui.Count(bulk.MaxRows),
 			),
 		},
 		Form: ui.Form{Fields: bulkFields(r, act)}, Call: &call,
@@ -188,55 +215,7 @@ func (b *Bulk) choose(r *http.Request, v *Visit, act bulk.Act) (ui.Confirm, bulk
 		body["reason"] = view.Fields[0].Value
 	}
 	call.JSON = area.JSON(body)
-	if problem := c.problem(r.URL.Query()); problem != "" {
-		view.Problem = problem + " Go back and correct the filter."
-		view.Action = ""
-	}
-	find := c.find
-	if act == bulk.Reverse && find != nil {
-		find = bulk.OfRefunds(b.Jobs.Licenses, kind, find)
-	}
-	return view, bulk.Order{Act: act, Kind: kind, Selected: cmp.Or(said, "All, without a filter"), Select: find}, nil
-}
-
-// askPrepare shows the form of an act.
-func (b *Bulk) askPrepare(act bulk.Act) Serve {
-	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
-		view, _, err := b.choose(r, v, act)
-		if err != nil {
-			return err
-		}
-		status := http.StatusOK
-		if view.Failed() {
-			status = http.StatusBadRequest
-		}
-		return b.area.Confirm(w, r, v, status, view)
-	}
-}
-
-// prepare stores the selection and redirects to the page that shows it.
-func (b *Bulk) prepare(act bulk.Act) Serve {
-	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
-		if err := ui.ReadForm(r); err != nil {
-			return err
-		}
-		view, order, err := b.choose(r, v, act)
-		switch {
-		case err != nil:
-			return err
-		case view.Failed():
-			return b.area.Confirm(w, r, v, http.StatusBadRequest, view)
-		}
-		if order.Reason, err = validate.Line("reason", ui.FormText(r, "reason"), 0, 255); err != nil {
-			return b.area.Refuse(w, r, v, view, err)
-		}
-		job, err := b.Jobs.Prepare(r.Context(), v.Actor(), order)
-		if err != nil {
-			return b.area.Refuse(w, r, v, view, err)
-		}
-		ui.SeeOther(w, r, v.Path("%s/%d", bulkPath, job.ID))
-		return nil
-	}
+	return view
 }
 
 // find returns the job of a path that names an act.

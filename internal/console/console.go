@@ -18,8 +18,8 @@
 // To add a page:
 //
 //  1. write its handler, in a file with the name of the page, and its template in
-//     pages; handlers use Shell (render, confirm, refuse, call), and
-//     Shell.area.Follow for a stream;
+//     pages; handlers use Shell (render, call), and lives for a page that follows
+//     changes;
 //  2. add its rows to the table of its section, and its constant path to the navigation
 //     if it is missing (navigation.go already lists all of them: an entry appears when
 //     its page has a row);

@@ -31,18 +31,18 @@ type System struct {
 type Job struct{ Name, What string }
 
 func (s *System) table() []Route {
-	return slices.Concat(act(revokeKeyPath, account.Admin, s.revokeKey), act(revokeTokenPath, account.Admin, s.revoke),
+	return slices.Concat(
+		act(rotateKeysPath, account.Admin, s.rotate),
+		act(revokeKeyPath, account.Admin, s.revokeKey),
+		act(newTokenPath, account.Admin, s.newToken),
+		act(revokeTokenPath, account.Admin, s.revoke),
 		[]Route{
 			row(Page, jobsPath, account.Read, s.jobs),
 			row(Page, nodesPath, account.Read, s.nodes),
 			row(Page, auditPath, account.Read, s.audit),
 			row(Page, settingsPath, account.Read, s.settings),
 			row(Page, keysPath, account.Read, s.keys),
-			row(Page, rotateKeysPath, account.Admin, s.askRotate),
-			row(Act, rotateKeysPath, account.Admin, s.rotate),
 			row(Page, tokensPath, account.Admin, s.tokens),
-			row(Page, newTokenPath, account.Admin, s.askToken),
-			row(Act, newTokenPath, account.Admin, s.makeToken),
 		})
 }
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"time"
@@ -83,64 +84,47 @@ func seenKeys(list []oauth.Key, alg oauth.Alg) area.Seen {
 	return seen
 }
 
-// rotation builds the page that asks for a rotation, with the state it shows.
-func (s *System) rotation(r *http.Request, v *Visit, alg oauth.Alg) (ui.Confirm, area.Seen, error) {
+// rotate rotates the keys of an algorithm, which the query of the page and its form name.
+func (s *System) rotate(r *http.Request, v *Visit) (area.Action, error) {
+	alg := oauth.Alg(r.URL.Query().Get("alg"))
+	if r.Method == http.MethodPost {
+		alg = oauth.Alg(ui.FormText(r, "alg"))
+	}
 	if alg != oauth.RS256 && alg != oauth.ES256 {
-		return ui.Confirm{Heading: "Rotate a key", Cancel: v.Path(keysPath)}, area.Seen{}, fault.New(fault.Invalid,
-			codeUnknownAlg,
-			"The form does not say whether the RS256 key or the ES256 key is meant. Nothing was rotated; go back and choose one.")
+		return area.Action{
+			Ask: ui.Confirm{Heading: "Rotate a key", Cancel: v.Path(keysPath)},
+			Refused: fault.New(
+				fault.Invalid, codeUnknownAlg, "The form does not say whether the RS256 key or the ES256 key is "+
+					"meant. Nothing was rotated; go back and choose one.",
+			),
+		}, nil
 	}
 	list, err := s.Keys.List(r.Context())
 	if err != nil {
-		return ui.Confirm{}, area.Seen{}, err
+		return area.Action{}, err
 	}
-	seen := seenKeys(list, alg)
 	call := s.call("The same by API", http.MethodPost, "/operator/v1/keys/rotate")
 	call.JSON = fmt.Sprintf(`{"alg": %q, "now": false}`, alg)
-	return ui.Confirm{
-		Heading: "Rotate the " + string(alg) + " key", Action: v.Path(rotateKeysPath), Cancel: v.Path(keysPath),
-		Call:   &call,
-		Hidden: []ui.Param{{Name: "alg", Value: string(alg)}, seen.Param()},
+	view := ui.Confirm{
+		Heading: "Rotate the " + string(alg) + " key", Cancel: v.Path(keysPath), Call: &call,
+		Hidden: []ui.Param{{Name: "alg", Value: string(alg)}},
 		Says: []string{
-			"The next key becomes the one that signs, a day after it was first published: by then every application that caches the keys has it. A new next key is made.",
+			"The next key becomes the one that signs, a day after it was first published: by then every application " +
+				"that caches the keys has it. A new next key is made.",
 			"The present key stays published until every token that it signed has expired. Nobody is signed out.",
-			"If somebody else may know the present key, revoke it instead: a key that was rotated is still published and trusted for two hours, and the next key was stored beside it.",
+			"If somebody else may know the present key, revoke it instead: a key that was rotated is still published " +
+				"and trusted for two hours, and the next key was stored beside it.",
 		},
 		Form: ui.Form{Fields: []ui.Field{{
 			Name: "now", Label: "Sign with the next key at once", Type: "checkbox",
 			Hint: "Applications that cache the keys, for up to an hour, refuse sign-ins until they read them again.",
 		}}},
 		Button: ui.Button{Label: "Rotate it", Busy: "Rotating…", Kind: "danger"},
-	}, seen, nil
-}
-
-// askRotate shows the page that asks for a rotation.
-func (s *System) askRotate(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, _, err := s.rotation(r, v, oauth.Alg(r.URL.Query().Get("alg")))
-	if err != nil {
-		return s.area.Refuse(w, r, v, view, err)
 	}
-	return s.area.Confirm(w, r, v, http.StatusOK, view)
-}
-
-// rotate rotates the keys of an algorithm.
-func (s *System) rotate(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	if err := ui.ReadForm(r); err != nil {
-		return err
-	}
-	alg := oauth.Alg(ui.FormText(r, "alg"))
-	view, seen, err := s.rotation(r, v, alg)
-	if err == nil {
-		err = seen.Unchanged(r)
-	}
-	if err != nil {
-		return s.area.Refuse(w, r, v, view, err)
-	}
-	list, err := s.Keys.Rotate(r.Context(), v.Actor(), alg, ui.FormText(r, "now") != "")
-	if err != nil {
-		return s.area.Refuse(w, r, v, view, err)
-	}
-	return s.area.Done(w, r, v, keysPath, s.rotated(list, alg))
+	return area.Action{Ask: view, Seen: seenKeys(list, alg), Do: func(ctx context.Context) (string, error) {
+		list, err := s.Keys.Rotate(ctx, v.Actor(), alg, ui.FormText(r, "now") != "")
+		return s.rotated(list, alg), err
+	}}, nil
 }
 
 // rotated says when the new key starts to sign.

@@ -253,52 +253,72 @@ func effects(list []license.Effect) []string {
 
 func state(l license.License) string { return fmt.Sprintf("%s, tier %d", l.Status, l.Tier) }
 
-// actPage builds the page of an act for the current license, with the values of the submitted form,
-// if any.
-func (l *Licenses) actPage(r *http.Request, v *Visit, a licenseAct) (ui.Confirm, license.Detail, error) {
-	d, err := l.Licenses.Inspect(r.Context(), r.PathValue("license"))
-	if err != nil {
-		return ui.Confirm{}, d, area.Missing(err)
-	}
-	call := l.call("The same by API", http.MethodPost, "/operator/v1/licenses/"+d.Key+"/"+a.name)
-	view := ui.Confirm{
-		Heading: a.heading, Says: []string{fmt.Sprintf("License %s is %s.", d.Key, state(d.License))}, Cancel: v.Path(licensesPath+"/%s", d.Key),
-		Action: v.Path(
-			licensesPath+"/%s/%s",
-			d.Key,
-			a.name,
-		), Button: a.button, Hidden: []ui.Param{seenLicense(d).Param()}, Call: &call,
-	}
-	if a.fields != nil {
-		if view.Fields, err = a.fields(l, r, d); err != nil {
-			return view, d, err
+// confirmed is the hidden field of a form that had a preview.
+const confirmed = "confirmed"
+
+// action returns the act on the license of the path.
+func (l *Licenses) action(a licenseAct) func(r *http.Request, v *Visit) (area.Action, error) {
+	return func(r *http.Request, v *Visit) (area.Action, error) {
+		d, err := l.Licenses.Inspect(r.Context(), r.PathValue("license"))
+		if err != nil {
+			return area.Action{}, area.Missing(err)
 		}
-		for i, f := range view.Fields {
-			if r.PostForm.Has(f.Name) {
-				view.Fields[i].Value = ui.FormText(r, f.Name)
+		call := l.call("The same by API", http.MethodPost, "/operator/v1/licenses/"+d.Key+"/"+a.name)
+		act := area.Action{Seen: seenLicense(d), Ask: ui.Confirm{
+			Heading: a.heading, Cancel: v.Path(licensesPath+"/%s", d.Key), Button: a.button, Call: &call,
+			Says: []string{fmt.Sprintf("License %s is %s.", d.Key, state(d.License))},
+		}}
+		if a.fields != nil {
+			act.Ask.Fields, act.Refused = a.fields(l, r, d)
+		}
+		if why := a.why(d); why != "" && act.Refused == nil {
+			act.Refused = fault.New(fault.Conflict, license.CodeLicenseChanged, "This cannot be done now. %s", why)
+		}
+		if act.Refused == nil {
+			l.steps(r, v, a, d, &act) //nolint:contextcheck // it has the request
+		}
+		return act, nil
+	}
+}
+
+// steps adds the preview and the act. If the act needs input, its first form leads to a second
+// page with the preview.
+func (l *Licenses) steps(r *http.Request, v *Visit, a licenseAct, d license.Detail, act *area.Action) {
+	first := ui.Button{Label: "See what will happen", Busy: "Looking…"}
+	value := fieldValue(r, act.Ask)
+	switch {
+	case r.Method != http.MethodPost && a.first:
+		act.Ask.Says = append(act.Ask.Says, a.says...)
+		act.Ask.Button = first
+	case r.Method != http.MethodPost:
+		act.Refused = l.preview(r, v, a, &act.Ask, d, value)
+	case a.first && r.PostFormValue(confirmed) == "":
+		act.Ask.Button = first
+		act.Then = func(view ui.Confirm) (ui.Confirm, error) {
+			err := l.preview(r, v, a, &view, d, value)
+			for _, f := range view.Fields {
+				view.Says = append(view.Says, f.Label+": "+dash(f.Value))
+				view.Hidden = append(view.Hidden, ui.Param{Name: f.Name, Value: f.Value})
 			}
+			view.Fields = nil
+			view.Hidden = append(view.Hidden, ui.Param{Name: confirmed, Value: "yes"})
+			view.Button = a.button
+			return view, err
+		}
+	default:
+		act.Do = func(ctx context.Context) (string, error) {
+			return a.done, a.do(ctx, l.Licenses.IfUnchanged(versions(d)), v.Actor(), d.Key, value)
 		}
 	}
-	if why := a.why(d); why != "" {
-		view.Action = ""
-		view.Fields = nil
-		return view, d, fault.New(fault.Conflict, license.CodeLicenseChanged, "This cannot be done now. %s", why)
-	}
-	return view, d, nil
 }
 
 // preview adds the effects of the act.
 func (l *Licenses) preview(
-	r *http.Request,
-	v *Visit,
-	a licenseAct,
-	view *ui.Confirm,
-	d license.Detail,
-	value func(string) string,
+	r *http.Request, v *Visit, a licenseAct, view *ui.Confirm, d license.Detail, value func(string) string,
 ) error {
-	list, err := l.Licenses.Preview(
-		func(dry *license.Store) error { return a.do(r.Context(), dry, v.Actor(), d.Key, value) },
-	)
+	list, err := l.Licenses.Preview(func(dry *license.Store) error {
+		return a.do(r.Context(), dry, v.Actor(), d.Key, value)
+	})
 	if err != nil {
 		return err
 	}
@@ -306,91 +326,14 @@ func (l *Licenses) preview(
 	return nil
 }
 
-func (l *Licenses) askAct(a licenseAct) Serve {
-	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
-		view, d, err := l.actPage(r, v, a)
-		if err == nil && a.first {
-			view.Says = append(view.Says, a.says...)
-			view.Button = ui.Button{Label: "See what will happen", Busy: "Looking…"}
-		} else if err == nil {
-			err = l.preview(r, v, a, &view, d, fieldValue(view))
-		}
-		return l.ask(w, r, v, view, err)
-	}
-}
-
-// ask shows the page of an act. If the act is not possible now, the page gives the reason and has
-// no form.
-func (s *Shell) ask(w http.ResponseWriter, r *http.Request, v *Visit, view ui.Confirm, err error) error {
-	f := fault.Of(err)
-	switch {
-	case err == nil:
-	case f != nil && f.Kind == fault.Conflict:
-		view.Refuse(err)
-		view.Action = ""
-		view.Fields = nil
-		view.Hidden = nil
-	default:
-		return s.area.Refuse(w, r, v, view, err)
-	}
-	return s.area.Confirm(w, r, v, http.StatusOK, view)
-}
-
-// fieldValue reads the values of a form as shown.
-func fieldValue(view ui.Confirm) func(string) string {
+// fieldValue reads the values of a form, as sent or as shown.
+func fieldValue(r *http.Request, view ui.Confirm) func(string) string {
 	return func(name string) string {
 		for _, f := range view.Fields {
-			if f.Name == name {
+			if f.Name == name && !r.PostForm.Has(name) {
 				return f.Value
 			}
 		}
-		return ""
+		return ui.FormText(r, name)
 	}
-}
-
-// confirmed is the hidden field of a form that had a preview.
-const confirmed = "confirmed"
-
-func (l *Licenses) doAct(a licenseAct) Serve {
-	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
-		if err := ui.ReadForm(r); err != nil {
-			return err
-		}
-		view, d, err := l.actPage(r, v, a)
-		if unchanged := seenLicense(d).Unchanged(r); d.ID != 0 && unchanged != nil {
-			err = unchanged
-		}
-		if err == nil && a.first && r.PostFormValue(confirmed) == "" {
-			return l.second(w, r, v, a, view, d) //nolint:contextcheck // it has the request
-		}
-		if err == nil {
-			err = a.do(r.Context(), l.Licenses.IfUnchanged(versions(d)), v.Actor(), d.Key, fieldValue(view))
-		}
-		if err != nil {
-			return l.area.Refuse(w, r, v, view, err)
-		}
-		return l.area.Done(w, r, v, fmt.Sprintf(licensesPath+"/%s", d.Key), a.done)
-	}
-}
-
-// second shows the effects of an act with the typed values, and asks to confirm.
-func (l *Licenses) second(
-	w http.ResponseWriter,
-	r *http.Request,
-	v *Visit,
-	a licenseAct,
-	view ui.Confirm,
-	d license.Detail,
-) error {
-	if err := l.preview(r, v, a, &view, d, fieldValue(view)); err != nil {
-		view.Button = ui.Button{Label: "See what will happen", Busy: "Looking…"}
-		return l.area.Refuse(w, r, v, view, err)
-	}
-	for _, f := range view.Fields {
-		view.Says = append(view.Says, f.Label+": "+dash(f.Value))
-		view.Hidden = append(view.Hidden, ui.Param{Name: f.Name, Value: f.Value})
-	}
-	view.Fields = nil
-	view.Hidden = append(view.Hidden, ui.Param{Name: confirmed, Value: "yes"})
-	return l.area.Confirm(w, r, v, http.StatusOK, view)
 }

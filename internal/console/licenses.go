@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,28 +42,22 @@ const (
 )
 
 func (l *Licenses) table() []Route {
-	rows := []Route{
-		row(Page, licensesPath, account.Read, l.licenses),
-		row(Page, licensePath, account.Read, l.license),
-		row(Page, licensePath+"/text", account.Read, l.text),
-		row(Page, licensePath+"/refund", account.Sell, l.askRefund),
-		row(Act, licensePath+"/refund", account.Sell, l.refund),
-		row(Page, licensePath+"/events/{event}/send", account.Support, l.askSend),
-		row(Act, licensePath+"/events/{event}/send", account.Support, l.send),
-		row(Page, purchasesPath, account.Read, l.purchases),
-		row(Page, purchasePath, account.Read, l.purchase),
-		row(Page, purchasePath+"/refund", account.Sell, l.askRefundPurchase),
-		row(Act, purchasePath+"/refund", account.Sell, l.refundPurchase),
-		row(Page, refundPath, account.Read, l.showRefund),
-		row(Page, refundPath+"/reverse", account.Sell, l.askReverse),
-		row(Act, refundPath+"/reverse", account.Sell, l.reverse),
-	}
+	rows := slices.Concat(
+		[]Route{
+			row(Page, licensesPath, account.Read, l.licenses),
+			row(Page, licensePath, account.Read, l.license),
+			row(Page, licensePath+"/text", account.Read, l.text),
+			row(Page, purchasesPath, account.Read, l.purchases),
+			row(Page, purchasePath, account.Read, l.purchase),
+			row(Page, refundPath, account.Read, l.showRefund),
+		},
+		act(licensePath+"/refund", account.Sell, l.refund),
+		act(licensePath+"/events/{event}/send", account.Support, l.send),
+		act(purchasePath+"/refund", account.Sell, l.refundPurchase),
+		act(refundPath+"/reverse", account.Sell, l.reverse),
+	)
 	for _, a := range licenseActs {
-		rows = append(
-			rows,
-			row(Page, licensePath+"/"+a.name, a.scope, l.askAct(a)),
-			row(Act, licensePath+"/"+a.name, a.scope, l.doAct(a)),
-		)
+		rows = append(rows, act(licensePath+"/"+a.name, a.scope, l.action(a))...)
 	}
 	return append(rows, l.paymentTable()...)
 }

@@ -241,7 +241,7 @@ func (d *Delivery) try(w http.ResponseWriter, r *http.Request, v *Visit) error {
 		return d.area.Refuse(w, r, v, view, err)
 	}
 	if err := d.Webhooks.TryNow(r.Context(), v.Actor(), p.ID); err != nil {
-		return d.refuse(w, r, v, view, err)
+		return d.area.Refuse(w, r, v, view, err)
 	}
 	return d.area.Done(
 		w,

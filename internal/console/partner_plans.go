@@ -219,16 +219,6 @@ func (p *Partners) freeTier(ctx context.Context, one partner.Partner, text strin
 	return tier, nil
 }
 
-// typed returns the typed value of a field and keeps it for when the page is shown again.
-func typed(r *http.Request, view *ui.Confirm, name string) string {
-	for i := range view.Fields {
-		if view.Fields[i].Name == name {
-			view.Fields[i].Value = ui.FormText(r, name)
-		}
-	}
-	return ui.FormText(r, name)
-}
-
 // removePlan removes a plan from sale.
 func (p *Partners) removePlan(r *http.Request, v *Visit) (area.Action, error) {
 	one, plan, err := p.planOf(r)

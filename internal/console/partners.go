@@ -44,20 +44,29 @@ const (
 )
 
 func (p *Partners) table() []Route {
-	return slices.Concat(p.shared().Product(), lives(partnerPath, p.partner), p.urlPages().Routes(),
-		p.shared().Contacts(), p.shared().Settings(), p.shared().SingleKey(), p.shared().Credentials("switch"), act(pausePath, account.Admin, p.pause), act(resumePath, account.Admin, p.resume),
-		act(newPlanPath, account.Admin, p.newPlan), act(planPath, account.Admin, p.plan),
-		act(planPricePath, account.Admin, p.planPrice), act(removePlanPath, account.Admin, p.removePlan), []Route{
+	shared := p.shared()
+	return slices.Concat(
+		lives(partnerPath, p.partner),
+		p.urlPages().Routes(),
+		shared.Contacts(),
+		shared.Settings(),
+		shared.SingleKey(),
+		shared.Product(),
+		shared.Credentials("switch"),
+		act(newPartnerPath, account.Admin, p.newPartner),
+		act(pausePath, account.Admin, p.pause),
+		act(resumePath, account.Admin, p.resume),
+		act(newPlanPath, account.Admin, p.newPlan),
+		act(planPath, account.Admin, p.plan),
+		act(planPricePath, account.Admin, p.planPrice),
+		act(removePlanPath, account.Admin, p.removePlan),
+		act(supportPath, account.Support, p.enter),
+		act(allowSupportPath, account.Support, p.allow),
+		[]Route{
 			row(Page, partnersPath, account.Read, p.list),
-			row(Page, newPartnerPath, account.Admin, p.askNew),
-			row(Act, newPartnerPath, account.Admin, p.create),
 			row(Page, plansPath, account.Read, p.plans),
 			row(Page, secretsPath, account.Read, p.secrets),
 			row(Page, partnerPeoplePath, account.Read, p.people),
-			row(Page, supportPath, account.Support, p.askEnter),
-			row(Act, supportPath, account.Support, p.enter),
-			row(Page, allowSupportPath, account.Support, p.askAllow),
-			row(Act, allowSupportPath, account.Support, p.allow),
 			row(Act, leaveSupportPath, account.Support, p.leave),
 		})
 }

@@ -1,8 +1,10 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"claviger/internal/account"
 	"claviger/internal/area"
@@ -15,13 +17,11 @@ import (
 const problemPath = paymentsPath + "/{problem}"
 
 func (l *Licenses) paymentTable() []Route {
-	return []Route{
-		row(Page, paymentsPath, account.Read, l.payments),
-		row(Page, problemPath+"/refund", account.Sell, l.askProblem(refundPayment)),
-		row(Act, problemPath+"/refund", account.Sell, l.doProblem(refundPayment)),
-		row(Page, problemPath+"/dismiss", account.Sell, l.askProblem(dismissPayment)),
-		row(Act, problemPath+"/dismiss", account.Sell, l.doProblem(dismissPayment)),
-	}
+	return slices.Concat(
+		[]Route{row(Page, paymentsPath, account.Read, l.payments)},
+		act(problemPath+"/refund", account.Sell, l.problem(refundPayment)),
+		act(problemPath+"/dismiss", account.Sell, l.problem(dismissPayment)),
+	)
 }
 
 // problemWords describes each problem of a payment and its remedy.
@@ -110,15 +110,15 @@ func (l *Licenses) problemActs(v *Visit, p payment.Problem) ui.Cell {
 type problemAct struct {
 	name, heading, label, busy, kind, did string
 	says                                  []string
-	do                                    func(l *Licenses, r *http.Request, v *Visit, id int64) error
+	do                                    func(ctx context.Context, l *Licenses, v *Visit, id int64) error
 }
 
 var refundPayment = problemAct{
 	name: "refund", heading: "Refund the payment", label: "Refund it", busy: "Asking Stripe…", kind: "danger",
 	did:  "Stripe is asked to pay it back.",
 	says: []string{"Stripe pays the whole amount back to the buyer. This cannot be undone."},
-	do: func(l *Licenses, r *http.Request, v *Visit, id int64) error {
-		_, err := l.Payments.RefundProblem(r.Context(), v.Actor(), id)
+	do: func(ctx context.Context, l *Licenses, v *Visit, id int64) error {
+		_, err := l.Payments.RefundProblem(ctx, v.Actor(), id)
 		return err
 	},
 }
@@ -127,31 +127,32 @@ var dismissPayment = problemAct{
 	name: "dismiss", heading: "Mark the payment as dealt with", label: "Mark it", busy: "Marking…",
 	did:  "The payment is marked as dealt with.",
 	says: []string{"Nothing else happens: no money moves, and no license changes."},
-	do: func(l *Licenses, r *http.Request, v *Visit, id int64) error {
-		return l.Payments.Dismiss(r.Context(), v.Actor(), id)
+	do: func(ctx context.Context, l *Licenses, v *Visit, id int64) error {
+		return l.Payments.Dismiss(ctx, v.Actor(), id)
 	},
 }
 
-// problemPage reads the problem of the path and builds the page that asks.
-func (l *Licenses) problemPage(r *http.Request, v *Visit, a problemAct) (ui.Confirm, payment.Problem, error) {
-	p, err := l.Payments.Problem(r.Context(), area.ID(r, "problem"))
-	if err != nil {
-		return ui.Confirm{}, p, area.Missing(err)
+// problem returns the act on the problem of the path.
+func (l *Licenses) problem(a problemAct) func(r *http.Request, v *Visit) (area.Action, error) {
+	return func(r *http.Request, v *Visit) (area.Action, error) {
+		p, err := l.Payments.Problem(r.Context(), area.ID(r, "problem"))
+		if err != nil {
+			return area.Action{}, area.Missing(err)
+		}
+		call := l.call(
+			"The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/payments/problems/%d/%s", p.ID, a.name),
+		)
+		view := ui.Confirm{
+			Heading: a.heading, Cancel: v.Path(paymentsPath), Call: &call,
+			Says: append([]string{
+				fmt.Sprintf("%s, %s.", p.ObjectID, money.Text(p.Amount, p.Currency)), problemWords[p.Kind],
+			}, a.says...),
+			Button: ui.Button{Label: a.label, Busy: a.busy, Kind: a.kind},
+		}
+		return area.Action{Ask: view, Seen: seenProblem(p), Do: func(ctx context.Context) (string, error) {
+			return a.did, a.do(ctx, l, v, p.ID)
+		}}, nil
 	}
-	call := l.call(
-		"The same by API",
-		http.MethodPost,
-		fmt.Sprintf("/operator/v1/payments/problems/%d/%s", p.ID, a.name),
-	)
-	view := ui.Confirm{
-		Heading: a.heading, Action: v.Path(paymentsPath+"/%d/%s", p.ID, a.name), Cancel: v.Path(paymentsPath),
-		Call: &call, Hidden: []ui.Param{seenProblem(p).Param()},
-		Says: append(
-			[]string{fmt.Sprintf("%s, %s.", p.ObjectID, money.Text(p.Amount, p.Currency)), problemWords[p.Kind]},
-			a.says...),
-		Button: ui.Button{Label: a.label, Busy: a.busy, Kind: a.kind},
-	}
-	return view, p, nil
 }
 
 // seenProblem returns the state of a problem that a page showed.
@@ -161,35 +162,6 @@ func seenProblem(p payment.Problem) area.Seen {
 		state = "dealt with"
 	}
 	return area.Seen{Version: state, Facts: []area.Fact{{Name: "State", Value: state}}}
-}
-
-func (l *Licenses) askProblem(a problemAct) Serve {
-	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
-		view, _, err := l.problemPage(r, v, a)
-		if err != nil {
-			return err
-		}
-		return l.area.Confirm(w, r, v, http.StatusOK, view)
-	}
-}
-
-func (l *Licenses) doProblem(a problemAct) Serve {
-	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
-		if err := ui.ReadForm(r); err != nil {
-			return err
-		}
-		view, p, err := l.problemPage(r, v, a)
-		if err != nil {
-			return err
-		}
-		if err = seenProblem(p).Unchanged(r); err == nil {
-			err = a.do(l, r, v, p.ID)
-		}
-		if err != nil {
-			return l.area.Refuse(w, r, v, view, err)
-		}
-		return l.area.Done(w, r, v, paymentsPath, a.did)
-	}
 }
 
 // paidHere adapts the page of a refund to a payment by Stripe: the refund also returns the money.
@@ -212,7 +184,6 @@ func (l *Licenses) paidHere(r *http.Request, order license.RefundOrder, view *ui
 	}
 	view.Fields = append(view.Fields, ui.Field{
 		Name: "record_only", Type: "checkbox", Label: "Only record it: the money went back another way",
-		Checked: ui.FormText(r, "record_only") != "",
 	})
 	return true, nil
 }

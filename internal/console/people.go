@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"claviger/internal/account"
@@ -25,18 +26,16 @@ type People struct {
 const personPath = peoplePath + "/{person}"
 
 func (p *People) table() []Route {
-	return []Route{
-		row(Page, peoplePath, account.Read, p.people),
-		row(Page, personPath, account.Read, p.person),
-		row(Page, personPath+"/link", account.Support, p.askLink),
-		row(Act, personPath+"/link", account.Support, p.makeLink),
-		row(Page, endSessionsPath, account.Support, p.askEnd),
-		row(Act, endSessionsPath, account.Support, p.end),
-		row(Page, endSessionPath, account.Support, p.askEnd),
-		row(Act, endSessionPath, account.Support, p.end),
-		row(Page, personPath+"/erase", account.Admin, p.askErase),
-		row(Act, personPath+"/erase", account.Admin, p.erase),
-	}
+	return slices.Concat(
+		[]Route{
+			row(Page, peoplePath, account.Read, p.people),
+			row(Page, personPath, account.Read, p.person),
+		},
+		act(personPath+"/link", account.Support, p.link),
+		act(endSessionsPath, account.Support, p.endSessions),
+		act(endSessionPath, account.Support, p.endSession),
+		act(personPath+"/erase", account.Admin, p.erase),
+	)
 }
 
 // perPage is the number of rows per page of the console's lists.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -72,79 +73,57 @@ func mayServe(v *Visit, u account.User, member bool) bool {
 	return v.May(account.Admin) || v.May(account.Support) && u.Role == "" && !member
 }
 
-// linkView builds the page that asks for a sign-in link.
-func (p *People) linkView(r *http.Request, v *Visit) (ui.Confirm, account.User, error) {
+// link makes a sign-in link for the person of the path.
+func (p *People) link(r *http.Request, v *Visit) (area.Action, error) {
 	u, err := p.find(r)
 	if err != nil {
-		return ui.Confirm{}, u, err
+		return area.Action{}, err
 	}
 	call := p.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/users/%d/session", u.ID))
 	view := ui.Confirm{
 		Heading: "Make a sign-in link", Cancel: v.Path(peoplePath+"/%d", u.ID),
-		Action: v.Path(peoplePath+"/%d/link", u.ID),
 		Says: []string{
 			fmt.Sprintf("The link signs one person in as %s, once. It is shown here and nowhere else.", personName(u)),
-			"The session shows the person's account and licenses. It does not confirm the email address, and it cannot accept an invitation or change how the person signs in.",
+			"The session shows the person's account and licenses. It does not confirm the email address, and it " +
+				"cannot accept an invitation or change how the person signs in.",
 			"Give it to nobody but this person. It never replaces a second factor. That you made it is in the audit.",
 		},
-		Button: ui.Button{Label: "Make the link", Busy: "Making…"}, Hidden: []ui.Param{area.Nonce()}, Call: &call,
+		Button: ui.Button{Label: "Make the link", Busy: "Making…"}, Call: &call,
 	}
-	if u.ErasedAt.IsZero() {
-		err = p.mayAssist(r, v, u)
-	} else {
-		err = fault.New(fault.Conflict, account.CodeUserErased, "This person was erased. There is nobody to sign in.")
+	refused := p.mayAssist(r, v, u)
+	if !u.ErasedAt.IsZero() {
+		refused = fault.New(
+			fault.Conflict, account.CodeUserErased, "This person was erased. There is nobody to sign in.",
+		)
 	}
-	if err != nil {
-		view.Action = ""
-		view.Hidden = nil
-	}
-	return view, u, err
+	return area.Action{Ask: view, Refused: refused, Make: func(ctx context.Context) (ui.Secrets, error) {
+		link, expires, err := p.Accounts.Link(ctx, v.Actor(), u.ID, "")
+		return ui.Secrets{
+			Heading: "The sign-in link", Secrets: []ui.Key{{Label: "sign-in link", Value: link}},
+			Says: []string{
+				"Copy it now: it is not shown again. It works once, until " + ui.InSentence(expires) + ".",
+				"Give it to " + personName(u) + " and to nobody else.",
+			},
+		}, err
+	}}, nil
 }
 
-func (p *People) askLink(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, _, err := p.linkView(r, v)
-	return p.ask(w, r, v, view, err)
-}
-
-func (p *People) makeLink(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	if err := ui.ReadForm(r); err != nil {
-		return err
-	}
-	view, u, err := p.linkView(r, v)
-	if err != nil {
-		return p.area.Refuse(w, r, v, view, err)
-	}
-	link, expires, err := p.Accounts.Link(r.Context(), v.Actor(), u.ID, "")
-	if err != nil {
-		return p.area.Refuse(w, r, v, view, err)
-	}
-	return p.area.ShowSecrets(w, r, v, ui.Secrets{
-		Heading: "The sign-in link", Secrets: []ui.Key{{Label: "sign-in link", Value: link}}, Back: view.Cancel,
-		Says: []string{
-			"Copy it now: it is not shown again. It works once, until " + ui.InSentence(expires) + ".",
-			"Give it to " + personName(u) + " and to nobody else.",
-		},
-	})
-}
-
-// eraseView builds the page that lists the consequences of an erasure.
-func (p *People) eraseView(r *http.Request, v *Visit) (ui.Confirm, area.Seen, account.User, error) {
+// erase erases the person of the path. Its page lists the consequences.
+func (p *People) erase(r *http.Request, v *Visit) (area.Action, error) {
 	u, err := p.find(r)
 	if err != nil {
-		return ui.Confirm{}, area.Seen{}, u, err
+		return area.Action{}, err
 	}
 	call := p.call("The same by API", http.MethodDelete, fmt.Sprintf("/operator/v1/users/%d", u.ID))
-	view := ui.Confirm{
+	act := area.Action{Ask: ui.Confirm{
 		Heading: "Erase " + personName(u), Cancel: v.Path(peoplePath+"/%d", u.ID),
-		Action: v.Path(peoplePath+"/%d/erase", u.ID),
 		Button: ui.Button{Label: "Erase this person", Busy: "Erasing…", Kind: "danger"}, Call: &call,
 		Form: ui.Form{Fields: []ui.Field{{Name: "confirm", Label: "Type ERASE to confirm", Required: true}}},
-	}
+	}}
 	e, err := p.Support.PreviewErase(r.Context(), v.Actor(), u.ID)
 	if err != nil {
-		view.Action = ""
-		view.Fields = nil
-		return view, area.Seen{}, u, err
+		act.Refused = err
+		return act, nil
 	}
 	lost := 0
 	for _, l := range e.Licenses {
@@ -152,49 +131,31 @@ func (p *People) eraseView(r *http.Request, v *Visit) (ui.Confirm, area.Seen, ac
 			lost++
 		}
 	}
-	view.Says = []string{
-		"This cannot be undone. What goes: the email address, the name, the external id, the password, every way to sign in and every session.",
+	act.Ask.Says = []string{
+		"This cannot be undone. What goes: the email address, the name, the external id, the password, every way to " +
+			"sign in and every session.",
 		fmt.Sprintf(
-			"Licenses of the person: %d. Of these, %d stop working, and their partners are told. Nobody can activate any of them afterwards, unless you transfer it to somebody.",
-			len(e.Licenses), lost,
+			"Licenses of the person: %d. Of these, %d stop working, and their partners are told. Nobody can activate "+
+				"any of them afterwards, unless you transfer it to somebody.", len(e.Licenses), lost,
 		),
 		fmt.Sprintf(
-			"Also removed: places in partners' teams: %d, entries among partners' contacts: %d, mails on record: %d, and the notes of refunds of the person's licenses.",
-			len(e.Teams), e.Contacts, e.Mails,
+			"Also removed: places in partners' teams: %d, entries among partners' contacts: %d, mails on record: %d, "+
+				"and the notes of refunds of the person's licenses.", len(e.Teams), e.Contacts, e.Mails,
 		),
 		"What stays: purchases, events and audit entries, under a number that no longer tells who it was.",
 	}
-	seen := area.Seen{Version: u.UpdatedAt.UTC().String(), Facts: []area.Fact{
+	act.Seen = area.Seen{Version: u.UpdatedAt.UTC().String(), Facts: []area.Fact{
 		{Name: "Email address", Value: u.Email},
 		{Name: "Licenses", Value: fmt.Sprint(len(e.Licenses))},
 		{Name: "Licenses that stop working", Value: fmt.Sprint(lost)},
 		{Name: "Places in teams", Value: fmt.Sprint(len(e.Teams))},
 	}}
-	view.Hidden = []ui.Param{seen.Param()}
-	return view, seen, u, nil
-}
-
-func (p *People) askErase(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, _, _, err := p.eraseView(r, v)
-	return p.ask(w, r, v, view, err)
-}
-
-func (p *People) erase(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	if err := ui.ReadForm(r); err != nil {
-		return err
+	act.Do = func(ctx context.Context) (string, error) {
+		if ui.FormText(r, "confirm") != "ERASE" {
+			return "", fault.Field("confirm", "must be ERASE, in capital letters.")
+		}
+		_, err := p.Licenses.EraseUser(ctx, v.Actor(), u.ID)
+		return "The person is erased.", err
 	}
-	view, seen, u, err := p.eraseView(r, v)
-	if err == nil {
-		err = seen.Unchanged(r)
-	}
-	if err == nil && ui.FormText(r, "confirm") != "ERASE" {
-		err = fault.Field("confirm", "must be ERASE, in capital letters.")
-	}
-	if err == nil {
-		_, err = p.Licenses.EraseUser(r.Context(), v.Actor(), u.ID)
-	}
-	if err != nil {
-		return p.area.Refuse(w, r, v, view, err)
-	}
-	return p.area.Done(w, r, v, fmt.Sprintf(peoplePath+"/%d", u.ID), "The person is erased.")
+	return act, nil
 }

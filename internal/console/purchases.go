@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -138,44 +139,28 @@ func (l *Licenses) purchase(w http.ResponseWriter, r *http.Request, v *Visit) er
 	return l.render(w, r, v, "purchase", ui.View{Title: fmt.Sprintf("Purchase %d", s.ID), Data: view})
 }
 
-// sendPage builds the page that asks whether to resend an event of a license.
-func (l *Licenses) sendPage(r *http.Request, v *Visit) (ui.Confirm, license.License, int64, error) {
+// send sends an event of a license again.
+func (l *Licenses) send(r *http.Request, v *Visit) (area.Action, error) {
 	d, err := l.Licenses.ByKey(r.Context(), r.PathValue("license"))
 	if err != nil {
-		return ui.Confirm{}, d, 0, area.Missing(err)
+		return area.Action{}, area.Missing(err)
 	}
 	id := area.ID(r, "event")
 	e, err := l.Support.Events.Get(r.Context(), id)
 	if err != nil || e.LicenseID != d.ID {
-		return ui.Confirm{}, d, 0, area.NotFound()
+		return area.Action{}, area.NotFound()
 	}
 	call := l.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/events/%d/redeliver", id))
-	return ui.Confirm{
-		Heading: fmt.Sprintf("Send event %d again", id), Action: v.Path(licensesPath+"/%s/events/%d/send", d.Key, id),
-		Cancel: v.Path(licensesPath+"/%s", d.Key),
-		Says:   []string{"It is sent now to the partner's webhook URL, with the same body and the same webhook-id, signed anew. After it comes the newest event of the license, so that the application is not left in the past."},
-		Button: ui.Button{Label: "Send it again", Busy: "Sending…"}, Call: &call,
-	}, d, id, nil
-}
-
-func (l *Licenses) askSend(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, _, _, err := l.sendPage(r, v)
-	if err != nil {
-		return err
+	view := ui.Confirm{
+		Heading: fmt.Sprintf("Send event %d again", id), Cancel: v.Path(licensesPath+"/%s", d.Key), Call: &call,
+		Says: []string{
+			"It is sent now to the partner's webhook URL, with the same body and the same webhook-id, signed anew. " +
+				"After it comes the newest event of the license, so that the application is not left in the past.",
+		},
+		Button: ui.Button{Label: "Send it again", Busy: "Sending…"},
 	}
-	return l.area.Confirm(w, r, v, http.StatusOK, view)
-}
-
-func (l *Licenses) send(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, d, id, err := l.sendPage(r, v)
-	if err != nil {
-		return err
-	}
-	if err := l.Webhooks.Redeliver(r.Context(), v.Actor(), d.PartnerID, id); err != nil {
-		return l.area.Refuse(w, r, v, view, err)
-	}
-	return l.area.Done(
-		w, r, v, fmt.Sprintf(licensesPath+"/%s", d.Key),
-		"The event is on its way. Reload the page to see what the partner's server answered.",
-	)
+	return area.Action{Ask: view, Do: func(ctx context.Context) (string, error) {
+		return "The event is on its way. Reload the page to see what the partner's server answered.",
+			l.Webhooks.Redeliver(ctx, v.Actor(), d.PartnerID, id)
+	}}, nil
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -13,186 +14,100 @@ import (
 	"claviger/internal/validate"
 )
 
-// refundFields returns the fields of a refund.
-func refundFields(r *http.Request) []ui.Field {
-	return []ui.Field{
-		{Name: "external_id", Label: "Your reference", Value: ui.FormText(r, "external_id")},
-		{Name: "reason", Label: "Note, for your own people", Value: ui.FormText(r, "reason")},
-	}
-}
-
-// refundPage builds the page of a refund with its effects.
-func (l *Licenses) refundPage(
-	r *http.Request,
-	v *Visit,
-	heading, at, back string,
-	order license.RefundOrder,
-	of []license.Detail,
-) (ui.Confirm, error) {
+// refunding returns the act that records a refund. Its page lists the effects.
+func (l *Licenses) refunding(
+	r *http.Request, v *Visit, view ui.Confirm, order license.RefundOrder, of []license.Detail,
+) (area.Action, error) {
 	call := l.call(
-		"See what it would do by API; without /preview it is done",
-		http.MethodPost,
-		"/operator/v1/refunds/preview",
+		"See what it would do by API; without /preview it is done", http.MethodPost, "/operator/v1/refunds/preview",
 	)
-	view := ui.Confirm{
-		Heading: heading, Action: at, Cancel: back,
-		Button: ui.Button{Label: "Record the refund", Busy: "Recording…", Kind: "danger"},
-		Hidden: []ui.Param{
-			seenLicense(of...).Param(),
-			area.Nonce(),
-		}, Call: &call, Form: ui.Form{Fields: refundFields(r)},
+	view.Call = &call
+	view.Button = ui.Button{Label: "Record the refund", Busy: "Recording…", Kind: "danger"}
+	view.Hidden = []ui.Param{area.Nonce()}
+	view.Fields = []ui.Field{
+		{Name: "external_id", Label: "Your reference"},
+		{Name: "reason", Label: "Note, for your own people"},
 	}
 	list, err := l.Licenses.Preview(func(dry *license.Store) error {
 		_, err := dry.Refund(r.Context(), v.Actor(), order)
 		return err
 	})
-	if err != nil {
-		view.Action = ""
-		view.Fields = nil
-		view.Hidden = nil
-		return view, err
+	here := false
+	if err == nil {
+		view.Says = effects(list)
+		here, err = l.paidHere(r, order, &view)
 	}
-	view.Says = effects(list)
-	if here, err := l.paidHere(r, order, &view); err != nil || here {
-		return view, err
+	if err == nil && !here {
+		view.Says = append(
+			view.Says, "This records the refund. It moves no money: your checkout does that. A refund can be reversed.",
+		)
 	}
-	view.Says = append(
-		view.Says,
-		"This records the refund. It moves no money: your checkout does that. A refund can be reversed.",
-	)
-	return view, nil
+	create := func(ctx context.Context) (to, done string, err error) { return l.doRefund(ctx, r, v, order, of) }
+	return area.Action{Ask: view, Seen: seenLicense(of...), Refused: err, Create: create}, nil
 }
 
-// doRefund records the refund of a page.
+// doRefund records the refund of a form, or asks Stripe to pay it back.
 func (l *Licenses) doRefund(
-	w http.ResponseWriter,
-	r *http.Request,
-	v *Visit,
-	view ui.Confirm,
-	failed error,
-	order license.RefundOrder,
-	of []license.Detail,
-) error {
-	err := seenLicense(of...).Unchanged(r)
-	if err == nil {
-		err = failed
-	}
-	if err == nil {
-		order.ExternalID, err = validate.Line("external_id", ui.FormText(r, "external_id"), 0, 255)
-	}
+	ctx context.Context, r *http.Request, v *Visit, order license.RefundOrder, of []license.Detail,
+) (to, done string, err error) {
+	order.ExternalID, err = validate.Line("external_id", ui.FormText(r, "external_id"), 0, 255)
 	if err == nil {
 		order.Reason, err = validate.Line("reason", ui.FormText(r, "reason"), 0, 255)
 	}
 	if err == nil {
 		order.Idempotency, err = l.area.Once(r, v)
 	}
-	if err == nil && ui.FormText(r, "record_only") == "" {
-		asked, here, aerr := l.Payments.AskRefunds(
-			r.Context(),
-			v.Actor(),
-			order,
-			cmp.Or(order.ExternalID, order.Idempotency.Key),
-		)
-		if err = aerr; here && err == nil {
-			return l.area.Done(
-				w,
-				r,
-				v,
-				fmt.Sprintf(purchasesPath+"/%d", asked[0].PurchaseID),
-				"Stripe is asked to pay it back. The license is refunded when Stripe has done it.",
-			)
+	if err != nil {
+		return "", "", err
+	}
+	if ui.FormText(r, "record_only") == "" {
+		asked, here, err := l.Payments.AskRefunds(ctx, v.Actor(), order, cmp.Or(order.ExternalID, order.Idempotency.Key))
+		if err != nil {
+			return "", "", err
+		}
+		if here {
+			return v.Path(purchasesPath+"/%d", asked[0].PurchaseID),
+				"Stripe is asked to pay it back. The license is refunded when Stripe has done it.", nil
 		}
 	}
-	var f license.Refund
-	if err == nil {
-		f, err = l.Licenses.IfUnchanged(versions(of...)).Refund(r.Context(), v.Actor(), order)
-	}
-	if err != nil {
-		return l.area.Refuse(w, r, v, view, err)
-	}
-	return l.area.Done(w, r, v, fmt.Sprintf(refundsPath+"/%d", f.ID), "The refund is recorded.")
+	f, err := l.Licenses.IfUnchanged(versions(of...)).Refund(ctx, v.Actor(), order)
+	return v.Path(refundsPath+"/%d", f.ID), "The refund is recorded.", err
 }
 
-// licenseRefund builds the page of a refund of a license: of one purchase in its chain, named by
-// the query; of the free ones (only=free); or of all.
-func (l *Licenses) licenseRefund(r *http.Request, v *Visit) (ui.Confirm, license.RefundOrder, []license.Detail, error) {
+// refund refunds a license: one purchase in its chain, named by the query; the free ones
+// (only=free); or all.
+func (l *Licenses) refund(r *http.Request, v *Visit) (area.Action, error) {
 	d, err := l.Licenses.Inspect(r.Context(), r.PathValue("license"))
 	if err != nil {
-		return ui.Confirm{}, license.RefundOrder{}, nil, area.Missing(err)
+		return area.Action{}, area.Missing(err)
 	}
 	order := license.RefundOrder{LicenseKey: d.Key}
-	heading := "Refund all of the license"
-	at := v.Path(licensesPath+"/%s/refund", d.Key)
+	back := v.Path(licensesPath+"/%s", d.Key)
+	view := ui.Confirm{Heading: "Refund all of the license", Action: back + "/refund", Cancel: back}
 	if text := r.URL.Query().Get("purchase"); text != "" {
 		if order.PurchaseID, err = strconv.ParseInt(text, 10, 64); err != nil || order.PurchaseID < 1 {
-			return ui.Confirm{}, order, nil, area.NotFound()
+			return area.Action{}, area.NotFound()
 		}
-		heading, at = fmt.Sprintf(
-			"Refund purchase %d of the license",
-			order.PurchaseID,
-		), at+fmt.Sprintf(
-			"?purchase=%d",
-			order.PurchaseID,
-		)
+		view.Heading = fmt.Sprintf("Refund purchase %d of the license", order.PurchaseID)
+		view.Action += fmt.Sprintf("?purchase=%d", order.PurchaseID)
 	}
 	if r.URL.Query().Get("only") == "free" {
 		order.FreeOnly = true
-		heading = "Refund the plan changes that cost nothing"
-		at += "?only=free"
+		view.Heading = "Refund the plan changes that cost nothing"
+		view.Action += "?only=free"
 	}
-	of := []license.Detail{d}
-	back := v.Path(licensesPath+"/%s", d.Key)
-	view, err := l.refundPage(r, v, heading, at, back, order, of) //nolint:contextcheck // it has the request
-	return view, order, of, err
+	return l.refunding(r, v, view, order, []license.Detail{d}) //nolint:contextcheck // it has the request
 }
 
-func (l *Licenses) askRefund(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, _, _, err := l.licenseRefund(r, v)
-	return l.ask(w, r, v, view, err)
-}
-
-func (l *Licenses) refund(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	if err := ui.ReadForm(r); err != nil {
-		return err
-	}
-	view, order, of, err := l.licenseRefund(r, v)
-	if of == nil {
-		return err
-	}
-	return l.doRefund(w, r, v, view, err, order, of)
-}
-
-// purchaseRefund builds the page that refunds a purchase on all its licenses.
-func (l *Licenses) purchaseRefund(
-	r *http.Request,
-	v *Visit,
-) (ui.Confirm, license.RefundOrder, []license.Detail, error) {
+// refundPurchase refunds a purchase on all its licenses.
+func (l *Licenses) refundPurchase(r *http.Request, v *Visit) (area.Action, error) {
 	s, err := l.Licenses.Sale(r.Context(), area.ID(r, "purchase"))
 	if err != nil {
-		return ui.Confirm{}, license.RefundOrder{}, nil, area.Missing(err)
+		return area.Action{}, area.Missing(err)
 	}
+	view := ui.Confirm{Heading: fmt.Sprintf("Refund purchase %d", s.ID), Cancel: v.Path(purchasesPath+"/%d", s.ID)}
 	order := license.RefundOrder{PurchaseID: s.ID}
-	heading := fmt.Sprintf("Refund purchase %d", s.ID)
-	at := v.Path(purchasesPath+"/%d/refund", s.ID)
-	back := v.Path(purchasesPath+"/%d", s.ID)
-	view, err := l.refundPage(r, v, heading, at, back, order, s.Items) //nolint:contextcheck // it has the request
-	return view, order, s.Items, err
-}
-
-func (l *Licenses) askRefundPurchase(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, _, _, err := l.purchaseRefund(r, v)
-	return l.ask(w, r, v, view, err)
-}
-
-func (l *Licenses) refundPurchase(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	if err := ui.ReadForm(r); err != nil {
-		return err
-	}
-	view, order, of, err := l.purchaseRefund(r, v)
-	if of == nil {
-		return err
-	}
-	return l.doRefund(w, r, v, view, err, order, of)
+	return l.refunding(r, v, view, order, s.Items) //nolint:contextcheck // it has the request
 }
 
 // refundView is a refund with its licenses.
@@ -222,62 +137,35 @@ func (l *Licenses) showRefund(w http.ResponseWriter, r *http.Request, v *Visit) 
 	return l.render(w, r, v, "refund", ui.View{Title: fmt.Sprintf("Refund %d", f.ID), Data: view})
 }
 
-// reversePage builds the page that reverses a refund.
-func (l *Licenses) reversePage(r *http.Request, v *Visit) (ui.Confirm, license.RefundDetail, error) {
+// reverse reverses the refund of the path.
+func (l *Licenses) reverse(r *http.Request, v *Visit) (area.Action, error) {
 	f, err := l.Licenses.RefundByID(r.Context(), area.ID(r, "refund"))
 	if err != nil {
-		return ui.Confirm{}, f, area.Missing(err)
+		return area.Action{}, area.Missing(err)
 	}
 	call := l.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/refunds/%d/reverse", f.ID))
-	view := ui.Confirm{
+	act := area.Action{Seen: seenLicense(f.Items...), Ask: ui.Confirm{
 		Heading: fmt.Sprintf("Reverse refund %d", f.ID), Cancel: v.Path(refundsPath+"/%d", f.ID), Call: &call,
-		Action: v.Path(
-			refundsPath+"/%d/reverse",
-			f.ID,
-		), Button: ui.Button{Label: "Reverse the refund", Busy: "Reversing…"},
-		Hidden: []ui.Param{seenLicense(f.Items...).Param()},
-	}
+		Button: ui.Button{Label: "Reverse the refund", Busy: "Reversing…"},
+	}}
 	if !f.ReversedAt.IsZero() {
-		view.Action = ""
-		view.Hidden = nil
-		return view, f, fault.New(
-			fault.Conflict,
-			license.CodeLicenseChanged,
-			"This cannot be done now. The refund was reversed before.",
+		act.Refused = fault.New(
+			fault.Conflict, license.CodeLicenseChanged, "This cannot be done now. The refund was reversed before.",
 		)
+		return act, nil
 	}
 	list, err := l.Licenses.Preview(func(dry *license.Store) error { //nolint:contextcheck // it has the request
 		_, err := dry.ReverseRefund(r.Context(), v.Actor(), f.ID)
 		return err
 	})
-	view.Says = append(
+	act.Refused = err
+	act.Ask.Says = append(
 		effects(list),
 		"What the refund closed counts as paid again. A license that is held or released besides stays so.",
 	)
-	return view, f, err
-}
-
-func (l *Licenses) askReverse(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, _, err := l.reversePage(r, v)
-	return l.ask(w, r, v, view, err)
-}
-
-func (l *Licenses) reverse(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	if err := ui.ReadForm(r); err != nil {
-		return err
+	act.Do = func(ctx context.Context) (string, error) {
+		_, err := l.Licenses.IfUnchanged(versions(f.Items...)).ReverseRefund(ctx, v.Actor(), f.ID)
+		return "The refund is reversed.", err
 	}
-	view, f, err := l.reversePage(r, v)
-	if f.ID == 0 {
-		return err
-	}
-	if unchanged := seenLicense(f.Items...).Unchanged(r); unchanged != nil {
-		err = unchanged
-	}
-	if err == nil {
-		_, err = l.Licenses.IfUnchanged(versions(f.Items...)).ReverseRefund(r.Context(), v.Actor(), f.ID)
-	}
-	if err != nil {
-		return l.area.Refuse(w, r, v, view, err)
-	}
-	return l.area.Done(w, r, v, fmt.Sprintf(refundsPath+"/%d", f.ID), "The refund is reversed.")
+	return act, nil
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -82,121 +83,86 @@ func endAllChoice(v *Visit, u account.User, member bool) choice {
 	return c
 }
 
-// endingView starts the page that ends sessions of the person of the path. Neither page has a seen
-// field: sessions that began after it was shown are to end, too.
-func (p *People) endingView(r *http.Request, v *Visit) (ui.Confirm, account.User, error) {
+// ending starts an act that ends sessions of the person of the path. It has no seen field: sessions
+// that began after its page was shown are to end, too.
+func (p *People) ending(r *http.Request, v *Visit) (area.Action, account.User, error) {
 	u, err := p.find(r)
 	if err != nil {
-		return ui.Confirm{}, u, err
-	}
-	view := ui.Confirm{
-		Heading: "End all sessions", Cancel: v.Path(peoplePath+"/%d", u.ID), Action: r.URL.Path,
-		Button: ui.Button{Label: "End all of them", Busy: "Ending…", Kind: "danger"},
+		return area.Action{}, u, err
 	}
 	teams, err := p.Partners.Accesses(r.Context(), u.ID, 1)
+	act := area.Action{Ask: ui.Confirm{
+		Heading: "End all sessions", Cancel: v.Path(peoplePath+"/%d", u.ID),
+		Button: ui.Button{Label: "End all of them", Busy: "Ending…", Kind: "danger"},
+	}}
 	switch {
-	case err != nil:
 	case !u.ErasedAt.IsZero():
-		err = fault.New(
-			fault.Conflict,
-			account.CodeUserErased,
+		act.Refused = fault.New(
+			fault.Conflict, account.CodeUserErased,
 			"This person was erased, and every session with it. There is nothing to end.",
 		)
 	case !mayServe(v, u, len(teams) > 0):
-		err = fault.New(
-			fault.Forbidden,
-			CodeNeedsAdmin,
-			"This person acts for the marketplace or for a partner, so ending sessions needs the role admin. Ask an "+
-				"admin to do it.",
+		act.Refused = fault.New(
+			fault.Forbidden, CodeNeedsAdmin, "This person acts for the marketplace or for a partner, so ending "+
+				"sessions needs the role admin. Ask an admin to do it.",
 		)
 	}
-	if err != nil {
-		view.Action = ""
-	}
-	return view, u, err
+	return act, u, err
 }
 
-// endSessionsView builds the page that ends all sessions.
-func (p *People) endSessionsView(r *http.Request, v *Visit) (ui.Confirm, account.User, error) {
-	view, u, err := p.endingView(r, v)
-	if err != nil {
-		return view, u, err
+// endSessions ends all sessions of the person of the path.
+func (p *People) endSessions(r *http.Request, v *Visit) (area.Action, error) {
+	act, u, err := p.ending(r, v)
+	if err != nil || act.Refused != nil {
+		return act, err
 	}
 	call := p.call("The same by API", http.MethodDelete, fmt.Sprintf("/operator/v1/users/%d/sessions", u.ID))
-	view.Call = &call
-	view.Says = []string{
-		fmt.Sprintf(
-			"%s is signed out in every browser at once, and sign-in links that wait stop working.",
-			personName(u),
-		),
+	act.Ask.Call = &call
+	act.Ask.Says = []string{
+		personName(u) + " is signed out in every browser at once, and sign-in links that wait stop working.",
 		"Password and second factors stay: the person can sign in again. That you did it is in the audit.",
 	}
 	if u.ID == v.User.ID {
-		view.Says = append(view.Says, "This is you: you have to sign in again, too.")
+		act.Ask.Says = append(act.Ask.Says, "This is you: you have to sign in again, too.")
 	}
-	return view, u, nil
+	act.Do = func(ctx context.Context) (string, error) {
+		_, err := p.Accounts.SignOutEverywhere(ctx, v.Actor(), u.ID)
+		return "The person is signed out everywhere.", err
+	}
+	return act, nil
 }
 
-// endSessionView builds the page that ends the session of the path.
-func (p *People) endSessionView(r *http.Request, v *Visit) (ui.Confirm, account.User, error) {
-	view, u, err := p.endingView(r, v)
-	if err != nil {
-		return view, u, err
+// endSession ends the session of the path.
+func (p *People) endSession(r *http.Request, v *Visit) (area.Action, error) {
+	act, u, err := p.ending(r, v)
+	if err != nil || act.Refused != nil {
+		return act, err
 	}
 	list, err := p.Accounts.SessionsOf(r.Context(), u)
 	if err != nil {
-		return view, u, err
+		return act, err
 	}
 	i := slices.IndexFunc(list, func(s account.SignedSession) bool { return s.ID == r.PathValue("session") })
 	if i < 0 {
-		return view, u, area.NotFound()
+		return act, area.NotFound()
 	}
 	s := list[i]
 	call := p.call("The same by API", http.MethodDelete, fmt.Sprintf("/operator/v1/users/%d/sessions/%s", u.ID, s.ID))
-	view.Heading = "End this session"
-	view.Call = &call
-	view.Button.Label = "End it"
-	view.Says = []string{
+	act.Ask.Heading = "End this session"
+	act.Ask.Call = &call
+	act.Ask.Button.Label = "End it"
+	act.Ask.Says = []string{
 		fmt.Sprintf(
 			"%s is signed out at once in %s, last used from %s.",
-			personName(u),
-			cmp.Or(s.Browser, "an unknown browser"),
-			cmp.Or(s.Client, "an unknown address"),
+			personName(u), cmp.Or(s.Browser, "an unknown browser"), cmp.Or(s.Client, "an unknown address"),
 		),
 		"Other sessions go on, and the person can sign in again. That you did it is in the audit.",
 	}
 	if s.ID == v.Session {
-		view.Says = append(view.Says, "It is the session that you use now: you have to sign in again.")
+		act.Ask.Says = append(act.Ask.Says, "It is the session that you use now: you have to sign in again.")
 	}
-	return view, u, nil
-}
-
-// endView builds the page that ends the session of the path, or all.
-func (p *People) endView(r *http.Request, v *Visit) (ui.Confirm, account.User, error) {
-	if r.PathValue("session") == "" {
-		return p.endSessionsView(r, v)
+	act.Do = func(ctx context.Context) (string, error) {
+		return "The session has ended.", p.Accounts.EndSession(ctx, v.Actor(), u, s.ID)
 	}
-	return p.endSessionView(r, v)
-}
-
-func (p *People) askEnd(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, _, err := p.endView(r, v)
-	return p.ask(w, r, v, view, err)
-}
-
-func (p *People) end(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	view, u, err := p.endView(r, v)
-	said := "The session has ended."
-	switch session := r.PathValue("session"); {
-	case err != nil:
-	case session == "":
-		said = "The person is signed out everywhere."
-		_, err = p.Accounts.SignOutEverywhere(r.Context(), v.Actor(), u.ID)
-	default:
-		err = p.Accounts.EndSession(r.Context(), v.Actor(), u, session)
-	}
-	if err != nil {
-		return p.area.Refuse(w, r, v, view, err)
-	}
-	return p.area.Done(w, r, v, fmt.Sprintf(peoplePath+"/%d", u.ID), said)
+	return act, nil
 }

@@ -116,16 +116,6 @@ func (s *Shell) render(w http.ResponseWriter, r *http.Request, v *Visit, name st
 	return s.area.Render(w, r, v, name, view)
 }
 
-// confirm shows the page of an act. After a refusal, status is that of the refusal.
-func (s *Shell) confirm(w http.ResponseWriter, r *http.Request, v *Visit, status int, view ui.Confirm) error {
-	return s.area.Confirm(w, r, v, status, view)
-}
-
-// refuse shows the page of an act again with the error.
-func (s *Shell) refuse(w http.ResponseWriter, r *http.Request, v *Visit, view ui.Confirm, err error) error {
-	return s.area.Refuse(w, r, v, view, err)
-}
-
 // marketplace returns the name of the marketplace.
 func (s *Shell) marketplace() string { return cmp.Or(s.Site.Pages.Brand, "Claviger") }
 

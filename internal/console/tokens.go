@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -94,7 +96,12 @@ func scopesOf(t account.Token) string {
 var allScopes = []struct {
 	scope account.Scope
 	label string
-}{{account.Read, "read: see everything"}, {account.Sell, "sell: purchases, plan changes, refunds"}, {account.Support, "support: hold, reinstate, release, redeliver"}, {account.Admin, "admin: everything"}}
+}{
+	{account.Read, "read: see everything"},
+	{account.Sell, "sell: purchases, plan changes, refunds"},
+	{account.Support, "support: hold, reinstate, release, redeliver"},
+	{account.Admin, "admin: everything"},
+}
 
 // lifetimes are the possible lifetimes of a token.
 var lifetimes = []ui.Option{
@@ -103,102 +110,77 @@ var lifetimes = []ui.Option{
 	{Value: "", Label: "No end"},
 }
 
-// tokenForm builds the page that creates a token.
-func (s *System) tokenForm(v *Visit) ui.Confirm {
+// newToken creates a token and shows its secret.
+func (s *System) newToken(r *http.Request, v *Visit) (area.Action, error) {
 	view := ui.Confirm{
-		Heading: "Make a token", Action: v.Path(newTokenPath), Cancel: v.Path(tokensPath), Hidden: []ui.Param{area.Nonce()},
+		Heading: "Make a token", Cancel: v.Path(tokensPath), Hidden: []ui.Param{area.Nonce()},
 		Says: []string{
 			"Its secret is shown once, on the page that follows. Give each program a token of its own with no more " +
 				"scopes than it needs.",
 		},
 		Button: ui.Button{Label: "Make it", Busy: "Making…"},
-		Form: ui.Form{
-			Fields: []ui.Field{{Name: "name", Label: "Name of the program", Required: true, Autofocus: true}},
-		},
+		Form: ui.Form{Fields: []ui.Field{
+			{Name: "name", Label: "Name of the program", Required: true, Autofocus: true},
+		}},
 	}
 	for _, a := range allScopes {
-		view.Fields = append(
-			view.Fields,
-			ui.Field{
-				Name:    "scope_" + string(a.scope),
-				Label:   a.label,
-				Type:    "checkbox",
-				Checked: a.scope == account.Read,
-			},
-		)
+		view.Fields = append(view.Fields, ui.Field{
+			Name: "scope_" + string(a.scope), Label: a.label, Type: "checkbox", Checked: a.scope == account.Read,
+		})
 	}
-	view.Fields = append(
-		view.Fields,
-		ui.Field{Name: "days", Label: "Works for", Type: "select", Options: lifetimes, Value: lifetimes[0].Value},
-	)
-	return view
+	view.Fields = append(view.Fields, ui.Field{
+		Name: "days", Label: "Works for", Type: "select", Options: lifetimes, Value: lifetimes[0].Value,
+	})
+	return area.Action{Ask: view, Make: func(ctx context.Context) (ui.Secrets, error) {
+		return s.makeToken(ctx, r, v)
+	}}, nil
 }
 
-// askToken shows the form for a new token.
-func (s *System) askToken(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	return s.area.Confirm(w, r, v, http.StatusOK, s.tokenForm(v))
-}
-
-// makeToken creates a token and shows its secret.
-func (s *System) makeToken(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	if err := ui.ReadForm(r); err != nil {
-		return err
-	}
-	view := s.tokenForm(v)
-	var scopes []account.Scope
-	for i := range view.Fields {
-		f := &view.Fields[i]
-		if scope, ok := strings.CutPrefix(f.Name, "scope_"); ok {
-			if f.Checked = ui.FormText(r, f.Name) != ""; f.Checked {
-				scopes = append(scopes, account.Scope(scope))
-			}
-		} else {
-			f.Value = ui.FormText(r, f.Name)
-		}
-	}
+// makeToken creates the token of a form.
+func (s *System) makeToken(ctx context.Context, r *http.Request, v *Visit) (ui.Secrets, error) {
+	shown := ui.Secrets{Heading: "The token"}
 	once, err := s.area.Once(r, v)
 	if err != nil {
-		return s.area.Refuse(w, r, v, view, err)
+		return shown, err
 	}
-	var expires time.Time
-	switch days := ui.FormText(r, "days"); days {
-	case "90":
-		expires = s.Now().Add(90 * 24 * time.Hour)
-	case "365":
-		expires = s.Now().Add(365 * 24 * time.Hour)
-	case "":
-	default:
-		return s.area.Refuse(w, r, v, view, fault.Field("days", "is not one of the list."))
+	expires, err := s.tokenExpiry(ui.FormText(r, "days"))
+	if err != nil {
+		return shown, err
+	}
+	var scopes []account.Scope
+	for _, a := range allScopes {
+		if ui.FormText(r, "scope_"+string(a.scope)) != "" {
+			scopes = append(scopes, a.scope)
+		}
 	}
 	if len(scopes) == 0 {
-		view.Problem = "Choose what the token may do."
-		return s.area.Confirm(w, r, v, http.StatusUnprocessableEntity, view)
+		return shown, fault.New(fault.Unprocessable, area.CodeIncompleteForm, "Choose what the token may do.")
 	}
-	if view.Fields[0].Value == "" {
-		return s.area.Refuse(w, r, v, view, fault.Field("name", "is missing."))
+	name := ui.FormText(r, "name")
+	if name == "" {
+		return shown, fault.Field("name", "is missing.")
 	}
-	token, secret, sent, err := s.Accounts.AddTokenOnce(
-		r.Context(),
-		v.Actor(),
-		ui.FormText(r, "name"),
-		scopes,
-		expires,
-		"",
-		&once,
-	)
-	if sent || area.WasSent(err) {
-		return s.area.ShowSecrets(w, r, v, ui.Secrets{Heading: "The token", Repeated: true, Back: v.Path(tokensPath)})
-	}
-	if err != nil {
-		return s.area.Refuse(w, r, v, view, err)
-	}
-	return s.area.ShowSecrets(w, r, v, ui.Secrets{
-		Heading: "The token " + token.Name, Secrets: []ui.Key{{Label: "operator token", Value: secret}}, Back: v.Path(tokensPath),
+	token, secret, sent, err := s.Accounts.AddTokenOnce(ctx, v.Actor(), name, scopes, expires, "", &once)
+	return ui.Secrets{
+		Heading: strings.TrimSpace("The token " + token.Name), Repeated: sent,
+		Secrets: []ui.Key{{Label: "operator token", Value: secret}},
 		Says: []string{
 			"Copy it now: it is not shown again. The program sends it as Authorization: Bearer, with the token " +
 				"behind it.",
 		},
-	})
+	}, err
+}
+
+// tokenExpiry returns the end of a token that works for so many days, zero for one without an end.
+func (s *System) tokenExpiry(days string) (time.Time, error) {
+	if !slices.ContainsFunc(lifetimes, func(o ui.Option) bool { return o.Value == days }) {
+		return time.Time{}, fault.Field("days", "is not one of the list.")
+	}
+	if days == "" {
+		return time.Time{}, nil
+	}
+	n, err := strconv.Atoi(days)
+	return s.Now().AddDate(0, 0, n), err
 }
 
 // revoke revokes the token of the path.
