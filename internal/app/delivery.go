@@ -73,10 +73,12 @@ func (a *App) send(ctx context.Context) {
 // work returns the background jobs, which run until their context ends: sending and redelivering
 // webhooks, reporting outages, sending email, and pruning.
 func (a *App) work() []func(context.Context) {
+	figures := &queue.Figures{DB: a.services.DB, Now: a.cfg.Now}
+	count := &queue.Counter{Figures: figures, Ran: a.runs.Of(countJob, queue.CountEvery), Log: a.log}
 	watch := &outage.Watch{
 		DB: a.services.DB, Now: a.cfg.Now, Partners: a.services.Partners, Profiles: a.services.Profiles,
 		Service: a.service(),
-		Count:   a.services.Webhooks.Waiting, Links: a.links(), Lasts: a.lasts(), Mail: a.services.Mail, Log: a.log,
+		Count:   figures.Waiting, Links: a.links(), Lasts: a.lasts(), Mail: a.services.Mail, Log: a.log,
 		Ran: a.runs.Of(outagesJob, outage.WatchEvery),
 	}
 	a.sender.Ran, a.linkMailer.Ran = a.runs.Of(mailJob, mail.Every), a.runs.Of(linksJob, account.LinksEvery)
@@ -97,36 +99,21 @@ func (a *App) work() []func(context.Context) {
 		a.services.Accounts.TokenUses.Run,
 		a.services.Requests.Run,
 		a.certificate.Run,
-		a.job(
-			bulkJob,
-			nil,
-			(&bulk.Worker{Store: a.services.Bulk, Log: a.log, Ran: a.runs.Of(bulkJob, time.Second)}).Run,
-		),
-		a.job(
-			redeliveriesJob,
-			nil,
-			(&redelivery.Worker{
-				Store: a.services.Redeliveries, Log: a.log, Ran: a.runs.Of(redeliveriesJob, time.Second),
-			}).Run,
-		),
+		a.job(bulkJob, nil, (&bulk.Worker{
+			Store: a.services.Bulk, Log: a.log, Ran: a.runs.Of(bulkJob, time.Second),
+		}).Run),
+		a.job(redeliveriesJob, nil, (&redelivery.Worker{
+			Store: a.services.Redeliveries, Log: a.log, Ran: a.runs.Of(redeliveriesJob, time.Second),
+		}).Run),
 		a.job(outagesJob, nil, watch.Run),
-		a.job(
-			countJob,
-			nil,
-			(&queue.Counter{
-				Figures: &queue.Figures{DB: a.services.DB, Now: a.cfg.Now}, Ran: a.runs.Of(countJob, queue.CountEvery),
-				Log: a.log,
-			}).Run,
-		),
+		a.job(countJob, nil, count.Run),
 		a.job(mailJob, a.sender.Wake, a.sender.Run),
 		a.job(linksJob, a.linkMailer.Wake, a.linkMailer.Run),
 		a.job(keysJob, nil, keys),
 		a.job(paymentJob, a.paymentJob.Wake, a.paymentJob.Run),
-		a.job(
-			statsJob,
-			nil,
-			(&stats.Counter{Store: a.services.Stats, Log: a.log, Ran: a.runs.Of(statsJob, 2*time.Second)}).Run,
-		),
+		a.job(statsJob, nil, (&stats.Counter{
+			Store: a.services.Stats, Log: a.log, Ran: a.runs.Of(statsJob, 2*time.Second),
+		}).Run),
 		a.job(schemaJob, nil, a.contracting),
 		a.job(pruningJob, nil, a.pruning(pruningJob, time.Hour, a.expiring()).Run),
 		a.job(answersJob, nil, answers.Run),

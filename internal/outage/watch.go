@@ -26,7 +26,7 @@ type Watch struct {
 	Profiles *profile.Store
 	Service  string // name of the service in emails, such as licenses.example.com
 	// Count is a hook: it counts waiting events. Watch calls it for each email, outside of a
-	// transaction; webhook.Outbox.Waiting answers. Nil: emails do not mention them.
+	// transaction; queue.Figures.Waiting answers. Nil: emails do not mention them.
 	Count func(ctx context.Context, partnerID int64) (Counts, error)
 	Links Links // in emails
 	// Lasts is how long an event is tried before it is given up; 0: emails do not mention it.

@@ -84,8 +84,7 @@ func queueWaiting(tx *sqldb.Tx, partnerID, atMost int64) *sqldb.Result[int64] {
 func (h Health) told(waiting, atMost int64) EndpointHealth {
 	return EndpointHealth{
 		FailingSince: h.failingSince, ParkedAt: h.parkedAt, ProbeAt: h.probeAt, LastSuccessAt: h.takenAt,
-		LastErrorAt: h.errorAt, LastError: h.error,
-		Waiting: min(waiting, atMost), More: waiting > atMost,
+		LastErrorAt: h.errorAt, LastError: h.error, Waiting: min(waiting, atMost), More: waiting > atMost,
 	}
 }
 

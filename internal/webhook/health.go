@@ -76,8 +76,7 @@ func (h *Health) out(more streak, now time.Time) bool {
 
 func scanHealth(r *sqldb.Row, h *Health) error {
 	return r.Scan(&h.partnerID, &h.Changed, &h.urlVersion, &h.failingSince, &h.failures, &h.parkedAt, &h.probeAt,
-		&h.probed,
-		&h.takenAt, &h.errorAt, &h.error, &h.draining, &h.closed)
+		&h.probed, &h.takenAt, &h.errorAt, &h.error, &h.draining, &h.closed)
 }
 
 // streak counts failures in a row.
@@ -197,8 +196,7 @@ func (h Health) after(t *tally, now time.Time, p Policy) Health {
 func writeHealth(tx *sqldb.Tx, partnerID int64, before, after Health, t *tally, now time.Time) {
 	if after != before {
 		tx.Queue(`UPDATE endpoints SET failing_since = $2, failures = $3, parked_at = $4, probe_at = $5, probed = $6,
-			last_taken_at = $7,
-				last_error_at = $8, last_error = $9, draining = $10, updated_at = $11 WHERE partner_id = $1`,
+			last_taken_at = $7, last_error_at = $8, last_error = $9, draining = $10, updated_at = $11 WHERE partner_id = $1`,
 			partnerID, after.failingSince, after.failures, after.parkedAt, after.probeAt, after.probed, after.takenAt,
 			after.errorAt, after.error, int(after.draining), now)
 	}
@@ -241,8 +239,7 @@ func (o *Outbox) EndpointHealth(ctx context.Context, partnerID int64) (EndpointH
 // EndpointVersions returns a string per partner that changes with the health of its endpoint.
 func (o *Outbox) EndpointVersions(ctx context.Context, partnerIDs []int64) (map[int64]string, error) {
 	found, err := sqldb.Versions(ctx, o.DB, partnerIDs, 7, `SELECT partner_id, changed, failing_since, failures,
-		parked_at, probe_at, last_taken_at, last_error_at
-		FROM endpoints WHERE partner_id = ANY($1)`)
+		parked_at, probe_at, last_taken_at, last_error_at FROM endpoints WHERE partner_id = ANY($1)`)
 	if err != nil {
 		return nil, fmt.Errorf("read the versions of endpoints: %w", err)
 	}

@@ -59,8 +59,7 @@ func (s *Store) lock(ctx context.Context, tx *sqldb.Tx, b *batch) error {
 func (s *Store) queueNext(tx *sqldb.Tx, settled, licenses []int64) *sqldb.Result[head] {
 	return sqldb.QueueQuery(tx, scanSent, `SELECT `+headColumns+`, 0, `+sentColumn+` FROM `+s.DB.Numbers("$2")+`
 		JOIN outbox AS h ON h.event_id = (SELECT o.event_id FROM outbox AS o
-		WHERE o.license_id = value AND o.`+IsPending+`
-			AND o.event_id NOT IN (SELECT value FROM `+s.DB.Numbers("$1")+`)
+		WHERE o.license_id = value AND o.`+IsPending+` AND o.event_id NOT IN (SELECT value FROM `+s.DB.Numbers("$1")+`)
 			ORDER BY o.event_id LIMIT 1)`, settled, licenses)
 }
 
@@ -167,8 +166,7 @@ func (s *Store) moveFailed(ctx context.Context, tx *sqldb.Tx, failed []*Attempt,
 			uncounted++
 		}
 		tx.Queue(`UPDATE outbox SET state = $2, attempts = $3, due_at = $4, not_before = $5, refusals = $6,
-			refused_since = $7, refused_alone = $8,
-			updated_at = $9, uncounted = $10 WHERE event_id = $1`,
+			refused_since = $7, refused_alone = $8, updated_at = $9, uncounted = $10 WHERE event_id = $1`,
 			a.EventID, int(state), a.Attempts+1, a.Next.Due, a.Next.NotBefore, h.n, h.since, h.alone, b.now, uncounted)
 		if a.Refused && state == Pending {
 			refused = append(refused, h)

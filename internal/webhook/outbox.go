@@ -58,9 +58,8 @@ type Notice struct {
 // body returns the webhook body. It is built once and is the same for every attempt.
 func (n Notice) body() string {
 	return string(courier.Body(courier.Event{
-		LicenseKey: n.LicenseKey, Kind: n.Event, Status: n.Status, At: n.At, EventID: n.EventID, Tier: n.Tier,
-		PreviousTier: n.PreviousTier, Reason: n.Reason, Sentence: n.Sentence, CreatedAt: n.CreatedAt,
-		PlanName: n.PlanName,
+		LicenseKey: n.LicenseKey, PlanName: n.PlanName, Kind: n.Event, Status: n.Status, At: n.At, EventID: n.EventID,
+		Tier: n.Tier, PreviousTier: n.PreviousTier, Reason: n.Reason, Sentence: n.Sentence, CreatedAt: n.CreatedAt,
 	}))
 }
 
@@ -68,8 +67,7 @@ func (n Notice) body() string {
 // sooner than that event. It returns the number of such events.
 var insertOpen = `INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, created_at, updated_at)
 	SELECT CAST($1 AS bigint), CAST($2 AS bigint), CAST($3 AS bigint), CAST($6 AS bigint), 0,
-		CASE WHEN o.later > CAST($4 AS bigint) THEN o.later ELSE CAST($4 AS bigint) END, CAST($5 AS bigint),
-		CAST($5 AS bigint)
+		CASE WHEN o.later > $4 THEN o.later ELSE CAST($4 AS bigint) END, CAST($5 AS bigint), CAST($5 AS bigint)
 	FROM (SELECT coalesce(max(due_at), 0) AS later FROM outbox WHERE license_id = $3 AND ` + IsPending + `) AS o
 	RETURNING (SELECT count(*) FROM outbox AS e WHERE e.license_id = $3 AND e.` + IsPending + ` AND e.event_id < $1)`
 
@@ -109,11 +107,9 @@ func (o *Outbox) Enqueue(tx *sqldb.Tx, notices ...Notice) {
 		})
 	}
 	tx.Insert("deliveries", []string{
-		"event_id", "partner_id", "license_id", "license_key", "kind", "body",
-		"created_at",
+		"event_id", "partner_id", "license_id", "license_key", "kind", "body", "created_at",
 	}, rows)
 	tx.Insert("outbox", []string{
-		"event_id", "partner_id", "license_id", "state", "attempts", "due_at", "created_at",
-		"updated_at",
+		"event_id", "partner_id", "license_id", "state", "attempts", "due_at", "created_at", "updated_at",
 	}, firsts)
 }

@@ -103,8 +103,7 @@ func (b *batch) unwritten(ctx context.Context, tx *sqldb.Tx) (list []*Attempt, e
 
 var attemptColumns = []string{
 	"event_id", "request_header", "response_status", "response_body", "response_time", "url", "success", "diagnosis",
-	"created_at", "updated_at",
-	"dns_us", "connect_us", "tls_us", "first_byte_us", "generation",
+	"created_at", "updated_at", "dns_us", "connect_us", "tls_us", "first_byte_us", "generation",
 }
 
 // writeAttempts writes the public record of each attempt.

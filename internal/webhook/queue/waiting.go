@@ -1,4 +1,4 @@
-package webhook
+package queue
 
 import (
 	"context"
@@ -8,16 +8,17 @@ import (
 
 	"claviger/internal/outage"
 	"claviger/internal/sqldb"
+	"claviger/internal/webhook"
 )
 
 // Waiting counts a partner's pending deliveries, for the emails to its contacts.
-func (o *Outbox) Waiting(ctx context.Context, partnerID int64) (outage.Counts, error) {
+func (f *Figures) Waiting(ctx context.Context, partnerID int64) (outage.Counts, error) {
 	var c outage.Counts
-	err := o.DB.Read(ctx, func(tx *sqldb.Tx) error {
+	err := f.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		open := sqldb.QueueQuery(tx, func(r *sqldb.Row, c *outage.Counts) error {
 			return r.Scan(&c.Waiting, &c.Oldest)
 		},
-			`SELECT count(*), coalesce(min(created_at), 0) FROM outbox WHERE partner_id = $1 AND `+IsPending, partnerID)
+			`SELECT count(*), coalesce(min(created_at), 0) FROM outbox WHERE partner_id = $1 AND `+webhook.IsPending, partnerID)
 		parked := sqldb.QueueQuery(tx, sqldb.Value[time.Time], `SELECT parked_at FROM endpoints
 			WHERE partner_id = $1`, partnerID)
 		var err error
