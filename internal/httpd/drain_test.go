@@ -121,6 +121,39 @@ func TestNoConnectionIsReset(t *testing.T) {
 	}
 }
 
+// TestFirstRequestIsAnswered: a connection that was made before the stop is served, also if its request
+// comes after the stop began.
+func TestFirstRequestIsAnswered(t *testing.T) {
+	hurry := make(chan struct{})
+	refusing := make(chan struct{})
+	h := start(t, &httpd.Server{
+		Handler: hello, Timeouts: httpd.Timeouts{Notice: time.Hour, First: time.Hour}, Hurry: hurry,
+		OnLast: []func(){func() { close(refusing) }},
+	})
+	h.done = true
+	h.get("/") // the server accepts in order, so it has the connections before this one
+	fresh := h.dial()
+	h.get("/")
+	stopped := make(chan error, 1)
+	go func() { stopped <- h.Stop(context.WithoutCancel(t.Context())) }()
+	close(hurry)
+	<-refusing
+	for {
+		c, err := (&net.Dialer{Timeout: time.Second}).DialContext(t.Context(), "tcp", h.Addr())
+		if err != nil {
+			break // the server stopped accepting
+		}
+		_ = c.Close()
+	}
+	if !fresh.ask() {
+		t.Error("the answer leaves the connection open")
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	<-h.ran
+}
+
 // TestLongRequestsEndAfterTheNotice: streams end first, exports only when no more connections come.
 func TestLongRequestsEndAfterTheNotice(t *testing.T) {
 	hurry := make(chan struct{})

@@ -34,6 +34,7 @@ type Timeouts struct {
 	Idle     time.Duration // between requests of a connection: 2 min
 	Health   time.Duration // for all readiness checks together: 2 s
 	Notice   time.Duration // between turning unready and refusing connections, for load balancers: none
+	First    time.Duration // for the first request of an accepted connection to come after that: 1 s
 	Drain    time.Duration // for running requests to finish after that: 20 s
 	Stop     time.Duration // for each function of OnStop: 10 s
 }
@@ -48,6 +49,7 @@ func (t Timeouts) withDefaults() Timeouts {
 		Idle:     cmp.Or(t.Idle, 2*time.Minute),
 		Health:   cmp.Or(t.Health, 2*time.Second),
 		Notice:   t.Notice,
+		First:    cmp.Or(t.First, time.Second), // some browsers open connections and send nothing
 		Drain:    cmp.Or(t.Drain, 20*time.Second),
 		Stop:     cmp.Or(t.Stop, 10*time.Second),
 	}
@@ -96,6 +98,7 @@ type Server struct {
 	times    Timeouts
 	meter    *meter
 	public   *http.Server
+	fresh    freshConns
 	admin    *http.Server // nil without AdminAddress
 	pprof    *http.Server // nil without PprofAddress
 	socket   net.Listener
@@ -108,6 +111,8 @@ type Server struct {
 	stopOnce sync.Once
 	stopErr  error
 	stopping chan struct{}
+	running  atomic.Bool
+	served   chan struct{} // closed when no more connections are accepted
 }
 
 // Listen binds the addresses and prepares to serve, so that a port in use is a start-up error.
@@ -120,6 +125,7 @@ func (s *Server) Listen(ctx context.Context) error {
 	}
 	s.times = s.Timeouts.withDefaults()
 	s.stopping = make(chan struct{})
+	s.served = make(chan struct{})
 	if err := s.bind(ctx); err != nil {
 		return err
 	}
@@ -179,10 +185,12 @@ func (s *Server) unbind() {
 func (s *Server) newPublic(ctx context.Context) *http.Server {
 	base, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	s.hangUp = hangUp
+	s.fresh.open = map[net.Conn]bool{}
 	return &http.Server{
 		Handler:           s.traced(s.observe(s.ownHost(s.route()))),
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnContext:       boundBuffer,
+		ConnState:         s.fresh.note,
 		ReadHeaderTimeout: s.times.Header,
 		ReadTimeout:       s.times.Read,
 		WriteTimeout:      s.times.Write,
@@ -228,11 +236,17 @@ func (s *Server) Run(ctx context.Context) error {
 	failed := make(chan error, 3)
 	var wg sync.WaitGroup
 	serve := func(srv *http.Server, l net.Listener) {
-		if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		err := srv.Serve(l)
+		ended := errors.Is(err, http.ErrServerClosed) || s.draining.Load() && errors.Is(err, net.ErrClosed)
+		if !ended {
 			failed <- fmt.Errorf("serve %s: %w", l.Addr(), err)
 		}
 	}
-	wg.Go(func() { serve(s.public, s.socket) })
+	s.running.Store(true)
+	wg.Go(func() {
+		serve(s.public, s.socket)
+		close(s.served)
+	})
 	if s.admin != nil {
 		wg.Go(func() { serve(s.admin, s.adminAt) })
 	}
@@ -254,8 +268,9 @@ func (s *Server) Run(ctx context.Context) error {
 //
 //  1. It turns unready, calls OnDrain and still serves for Timeouts.Notice, one request per
 //     connection. Proxies learn that the node leaves, and their idle connections end by themselves.
-//  2. It accepts no more connections, calls OnLast and lets running requests finish. It cuts them
-//     off after Timeouts.Drain, or when ctx ends.
+//  2. It accepts no more connections, calls OnLast and waits for the first request of each accepted
+//     one, at most Timeouts.First. Then it lets running requests finish. It cuts them off after
+//     Timeouts.Drain, or when ctx ends.
 //  3. It calls OnStop, and closes the listeners for operators last.
 //
 // A second call waits for the first and returns the same result. The cost of the limits: a handler
@@ -289,6 +304,11 @@ func (s *Server) stop(ctx context.Context) error {
 	if !s.lent {
 		_ = refuseNew(drain, s.socket) // where it is not possible, a connection may be reset
 	}
+	_ = s.socket.Close()
+	if s.running.Load() {
+		<-s.served
+	}
+	s.fresh.wait(drain, s.times.First)
 	if err := s.public.Shutdown(drain); err != nil {
 		errs = append(errs, fmt.Errorf("wait for running requests: %w", err))
 	}
