@@ -28,7 +28,7 @@ func (h *endpoints) send(c call) answer {
 func TestNothingStored(t *testing.T) {
 	h := newEndpoints(t)
 	var away atomic.Bool
-	h.Server.DB = sqldbtest.OpenWith(t, h.Database, sqldb.Options{Cut: func(string) error {
+	h.DB = sqldbtest.OpenWith(t, h.Database, sqldb.Options{Cut: func(string) error {
 		if away.Load() {
 			return errors.New("cut off")
 		}

@@ -81,7 +81,7 @@ func (p *pgMigration) takeTurn(ctx context.Context) (release func(), err error) 
 			return nil, err
 		}
 		holder = own.conn
-		release = func() { closeNow(holder) }
+		release = func() { closeNow(ctx, holder) }
 		ask = `SELECT pg_try_advisory_xact_lock($1)`
 		for _, sql := range []string{"begin", "SET LOCAL idle_in_transaction_session_timeout = 0"} {
 			if _, err := holder.Exec(ctx, sql); err != nil {

@@ -34,7 +34,7 @@ func (p *postgres) passPooler(ctx context.Context, cfg *pgx.ConnConfig) error {
 	if err != nil {
 		return err
 	}
-	defer closeNow(conn)
+	defer closeNow(ctx, conn)
 	if !refused {
 		var session uint32
 		// Without a prepared statement, which another session may have.
@@ -94,7 +94,7 @@ func (db *DB) Pooled(ctx context.Context) (pooled, past bool, err error) {
 	if err != nil {
 		return true, false, err
 	}
-	defer closeNow(conn.conn)
+	defer closeNow(ctx, conn.conn)
 	session, err := One(ctx, conn, Value[uint32], `SELECT pg_backend_pid()`)
 	return true, err == nil && session == conn.conn.PgConn().PID(), err
 }

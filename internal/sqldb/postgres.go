@@ -87,7 +87,7 @@ func (p *postgres) transact(ctx context.Context, begin string, fn func(*Tx) erro
 	if err == nil {
 		err = s.commit(ctx)
 	}
-	p.judge(conn, cmp.Or(s.err, err))
+	p.judge(ctx, conn, cmp.Or(s.err, err))
 	if err != nil && s.begun() && !conn.Conn().IsClosed() {
 		// The request may be over, but the connection can still be saved.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -110,7 +110,7 @@ func (p *postgres) query(ctx context.Context, st *statement) error {
 	s := p.session(ctx, conn)
 	s.send(st)
 	err = s.flush(ctx)
-	p.judge(conn, err)
+	p.judge(ctx, conn, err)
 	return err
 }
 
@@ -174,7 +174,7 @@ func (p *postgres) stableUpTo(ctx context.Context, of ordered) (int64, error) {
 	}
 	defer conn.Release()
 	session := p.session(ctx, conn)
-	defer func() { p.judge(conn, session.err) }()
+	defer func() { p.judge(ctx, conn, session.err) }()
 	tx := &Tx{session: session, engine: p} // no begin
 	newest := QueueQuery(tx, Value[int64], lastDrawn+of.name)
 	oldest, err := QueueQuery(tx, Value[int64], `SELECT CASE WHEN age(pg_snapshot_xmin(now)::xid) = 0 THEN $2 ELSE (

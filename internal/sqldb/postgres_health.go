@@ -74,13 +74,13 @@ func (p *postgres) acquire(ctx context.Context) (*pgxpool.Conn, error) {
 }
 
 // judge draws the conclusions from the error of a use of a connection.
-func (p *postgres) judge(conn *pgxpool.Conn, err error) {
+func (p *postgres) judge(ctx context.Context, conn *pgxpool.Conn, err error) {
 	switch {
 	case err == nil:
 	case readOnly(err):
 		// The server is a replica now, or takes no writes in this session. New connections may lead
 		// elsewhere.
-		closeNow(conn.Conn())
+		closeNow(ctx, conn.Conn())
 		p.health.replace()
 	case errors.Is(err, context.DeadlineExceeded) && conn.Conn().IsClosed():
 		p.health.suspect()
@@ -88,8 +88,8 @@ func (p *postgres) judge(conn *pgxpool.Conn, err error) {
 }
 
 // closeNow closes a connection without waiting for the server.
-func closeNow(conn *pgx.Conn) {
-	ended, cancel := context.WithCancel(context.Background())
+func closeNow(ctx context.Context, conn *pgx.Conn) {
+	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	_ = conn.Close(ended)
 }

@@ -58,7 +58,7 @@ func (b *logBound) measure(c *sqliteConn) error {
 		return nil
 	}
 	b.limit = limit
-	return c.Conn.Exec(fmt.Sprintf("PRAGMA journal_size_limit = %d", limit*logPage))
+	return c.Exec(fmt.Sprintf("PRAGMA journal_size_limit = %d", limit*logPage))
 }
 
 // keep moves the log into the database once it is long, after a commit was acknowledged. Then the log
