@@ -41,6 +41,7 @@ tools                             # know nothing of licenses
     live       :
     cluster    : release sqldb
     job        : sqldb
+    backups    : job sqldb
     ui         : fault validate plural money wire
     prune      : cluster job sqldb
     audit      : paging plural prune sqldb
@@ -69,7 +70,7 @@ domain         : audit job prune  # own tables and rules; a command takes the ac
     requestlog : license sqldb
     bulk       : fault paging batch account partner license payment webhook sqldb
     export     : fault paging money wire account license event webhook requestlog sqldb
-    today      : money sqldb mail partner profile webhook license payment oauth
+    today      : money sqldb backups mail partner profile webhook license payment oauth
 visitor        : words tools domain # who requests a page and what they may see
     visitor    :
     area       : visitor          # what the portal and the console share
@@ -252,7 +253,7 @@ var restricted = []struct {
 	{"github.com/jackc/pgx", "sqldb bench", "only sqldb knows the database, and yardsticks that go without it"},
 	{"github.com/ncruces/go-sqlite3", "sqldb bench", "only sqldb knows the database, and yardsticks that go without it"},
 	{"database/sql", "", "sqldb speaks to the drivers themselves (decisions/0004-native-drivers.md)"},
-	{"claviger/internal/sqldb/backup", "top", "people back up and restore a database by commands"},
+	{"claviger/internal/sqldb/backup", "backups top", "a job and people by commands back up a database, and only people restore one"},
 	{"claviger/internal/sqldb/dbcopy", "top", "people copy a database by a command"},
 	{"claviger/internal/dispatch", "top", "what is to be sent is written into the outbox of webhook"},
 	{"net/http", "wire courier diagnose payment ui oauth visitor area answers http top sdk", "domain packages know no HTTP; payment calls its provider"},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,8 +20,9 @@ func backupCommand() *cobra.Command {
 		Use: "backup <file>", Short: "Write a copy of the database, also while the service runs",
 		Long: "Writes the SQLite database as it is at one moment into a file that is not there yet, readable by its " +
 			"owner alone, and checks it. The service continues meanwhile. " +
-			"The secret key is not in it: keep a copy of it elsewhere, a backup without it is useless. PostgreSQL " +
-			"has its own tools, pg_dump and pg_basebackup.",
+			"The secret key is not in it: keep a copy of it elsewhere, a backup without it is useless. The setting " +
+			"backup-dir makes the service write backups by itself. PostgreSQL has its own tools, pg_dump and " +
+			"pg_basebackup; claviger backup report says when they last succeeded.",
 		Example: "claviger backup /backups/claviger-2027-01-31.db",
 		Args:    exactly("file"),
 	}
@@ -31,8 +33,12 @@ func backupCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if err := app.Backup(cmd.Context(), cfg, args[0]); err != nil {
+		unrecorded, err := app.Backup(cmd.Context(), cfg, args[0])
+		if err != nil {
 			return err
+		}
+		if unrecorded != nil {
+			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "the service is not told of this backup: %v\n", unrecorded)
 		}
 		if *asJSON {
 			return printJSON(cmd.OutOrStdout(), map[string]string{"file": args[0]})
@@ -42,6 +48,44 @@ func backupCommand() *cobra.Command {
 			"wrote %s; store the secret key apart from it, and restore it with claviger restore\n",
 			args[0],
 		)
+		return err
+	}
+	cmd.AddCommand(backupReportCommand())
+	return cmd
+}
+
+func backupReportCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "report", Short: "Store when a tool of your own last made a good backup",
+		Long: "Stores when a backup by a tool of your own was begun, such as pg_dump. Run it after each backup that " +
+			"succeeded: the metric claviger_backup_age_seconds and its alert are about this time. A time in the " +
+			"future, or before the stored one, is refused.",
+		Example: "claviger backup report --at 2027-01-31T03:00:00Z",
+		Args:    exactly(),
+	}
+	g := settingFlags(cmd, app.Serve, "db")
+	var at string
+	cmd.Flags().StringVar(&at, "at", "", "When the backup was begun, such as 2027-01-31T03:00:00Z, or 2h for two hours ago")
+	asJSON := cmd.Flags().Bool("json", false, "Print one JSON object")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		begun, err := parseTime("--at", at, app.Now(), -1)
+		if err == nil && at == "" {
+			err = usage("--at is missing: when was the backup begun?")
+		}
+		if err != nil {
+			return err
+		}
+		cfg, _, err := g.load()
+		if err != nil {
+			return err
+		}
+		if err := app.ReportBackup(cmd.Context(), cfg, begun); err != nil {
+			return err
+		}
+		if *asJSON {
+			return printJSON(cmd.OutOrStdout(), map[string]time.Time{"at": begun})
+		}
+		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "the last good backup is of %s\n", begun.Format(time.RFC3339))
 		return err
 	}
 	return cmd

@@ -62,11 +62,12 @@ func newInstall(t *testing.T) *install {
 	t.Cleanup(server.Close)
 	i.appURL = server.URL
 	admin := freeAddr(t)
-	i.start("CLAVIGER_ADMIN_ADDR="+admin, "CLAVIGER_RETRY=1h", "CLAVIGER_SECRET_KEY="+installKey)
+	i.start("CLAVIGER_ADMIN_ADDR="+admin, "CLAVIGER_RETRY=1h", "CLAVIGER_SECRET_KEY="+installKey, "CLAVIGER_BACKUP_DIR=scheduled")
 	i.app.secret, i.app.service = i.card.Partner.WebhookSecret, &i.card
 	i.env = []string{
 		"CLAVIGER_DB=dev.db", "CLAVIGER_SECRET_KEY_FILE=drill.key", "CLAVIGER_URL=" + i.card.BaseURL, "CLAVIGER_OPERATOR_TOKEN=" + i.card.OperatorToken,
 		"CLAVIGER_ADDR=127.0.0.1:0", "CLAVIGER_ADMIN_ADDR=off", // claviger doctor leaves the ports of this machine alone
+		"begun=0s", // when the backup of the guide was begun: now
 		"URL=" + i.card.BaseURL, "KEY=" + i.card.Partner.APIKey, "CLIENT_ID=" + i.card.Partner.ClientID, "CLIENT_SECRET=" + i.card.Partner.ClientSecret,
 	}
 	sold := i.must("claviger trigger activate --email " + i.card.Buyer.Email + " --json")

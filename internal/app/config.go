@@ -27,6 +27,9 @@ type Config struct {
 	PprofAddr           string        // address of profiles; "": none
 	PublicURL           string        // without a trailing slash; "" is Addr
 	DB                  string        // a file (SQLite) or postgres://…
+	BackupDir           string        // folder for backups of SQLite; "": none are made
+	BackupEvery         time.Duration // between two backups
+	BackupKeep          int           // number of backups to keep
 	SecretKey           string        // hex or base64 of 32 bytes; "" is the key file
 	PreviousKey         string        // opens values sealed before SecretKey was replaced; "" is none
 	Brand               string        // the alias in X-<Brand>-Licensing-Key; "" is none

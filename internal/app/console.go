@@ -58,7 +58,7 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 
 // today returns the collector of tasks for people.
 func (a *App) today(r *Services) *today.Store {
-	return &today.Store{DB: r.DB, Keys: r.OAuth.Keys, Now: a.cfg.Now}
+	return &today.Store{DB: r.DB, Keys: r.OAuth.Keys, Now: a.cfg.Now, BackupEvery: a.cfg.backupEvery()}
 }
 
 // settings lists the current settings in printable form.
@@ -86,10 +86,13 @@ func jobsOf() []console.Job {
 		{Name: linksJob, What: "Mails the sign-in links that people asked for."},
 		{Name: outagesJob, What: "Tells the contacts of partners that deliveries fail."},
 		{Name: redeliveriesJob, What: "Sends many events again."},
+		{Name: paymentJob, What: "Asks Stripe about everything a webhook may have missed."},
+		{Name: countJob, What: "Counts the deliveries that wait."},
 		{Name: bulkJob, What: "Does an act on many records, one by one."},
 		{Name: statsJob, What: "Counts what the numbers show."},
 		{Name: pruningJob, What: "Removes what has expired."},
 		{Name: answersJob, What: "Removes answers with tokens in them."},
+		{Name: backupJob, What: "Backs up an SQLite database, if backup-dir is set."},
 		{Name: schemaJob, What: "Deletes what earlier versions needed in the database."},
 		{Name: keysJob, What: "Makes the first signing keys, once."},
 	}

@@ -83,12 +83,6 @@ func (a *App) work() []func(context.Context) {
 	}
 	a.sender.Ran, a.linkMailer.Ran = a.runs.Of(mailJob, mail.Every), a.runs.Of(linksJob, account.LinksEvery)
 	a.paymentJob.Ran = a.runs.Of(paymentJob, payment.Every)
-	keysRan := a.runs.Of(keysJob, 0)
-	keys := func(ctx context.Context) {
-		began := time.Now()
-		keysRan.Run(ctx, began, a.prepareKeys(ctx))
-		<-ctx.Done() // runs only once
-	}
 	answers := a.pruning(answersJob, time.Minute, oauth.ExpiringAnswers())
 	answers.Quiet = true
 	return []func(context.Context){
@@ -109,21 +103,29 @@ func (a *App) work() []func(context.Context) {
 		a.job(countJob, nil, count.Run),
 		a.job(mailJob, a.sender.Wake, a.sender.Run),
 		a.job(linksJob, a.linkMailer.Wake, a.linkMailer.Run),
-		a.job(keysJob, nil, keys),
+		a.job(keysJob, nil, a.firstKeys),
 		a.job(paymentJob, a.paymentJob.Wake, a.paymentJob.Run),
 		a.job(statsJob, nil, (&stats.Counter{
 			Store: a.services.Stats, Log: a.log, Ran: a.runs.Of(statsJob, 2*time.Second),
 		}).Run),
 		a.job(schemaJob, nil, a.contracting),
+		a.job(backupJob, nil, a.backups),
 		a.job(pruningJob, nil, a.pruning(pruningJob, time.Hour, a.expiring()).Run),
 		a.job(answersJob, nil, answers.Run),
 	}
 }
 
+// firstKeys makes the first signing keys, once.
+func (a *App) firstKeys(ctx context.Context) {
+	began := time.Now()
+	a.runs.Of(keysJob, 0).Run(ctx, began, a.prepareKeys(ctx))
+	<-ctx.Done()
+}
+
 // contracting runs contracting migrations, if this node may migrate.
 func (a *App) contracting(ctx context.Context) {
 	if !a.cfg.Migrate {
-		<-ctx.Done()
+		a.without(ctx, schemaJob)
 		return
 	}
 	(&contractor{db: a.services.DB, log: a.log, ran: a.runs.Of(schemaJob, contractEvery)}).Run(ctx)

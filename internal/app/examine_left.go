@@ -8,14 +8,19 @@ import (
 	"claviger/internal/sqldb/backup"
 )
 
-// leftBehind names the files of backups and restores that were killed, beside the database. They have
-// all the data, and no one else would remove them if the next backup goes elsewhere.
+// leftBehind names the files of backups and restores that were killed, beside the database and in the
+// folder of backups. They have all the data, and no one else would remove them if the next backup goes
+// elsewhere.
 func (e *examination) leftBehind(ctx context.Context) {
 	const name = "leftovers"
 	if _, withheld := e.cfg.Withheld["db"]; withheld || e.cfg.Postgres() || e.cfg.DB == "" {
 		return
 	}
 	left, err := backup.LeftBehind(ctx, filepath.Dir(e.cfg.DB))
+	if e.cfg.BackupDir != "" {
+		more, _ := backup.LeftBehind(ctx, e.cfg.BackupDir) // another check names a folder that cannot be read
+		left = append(left, more...)
+	}
 	switch {
 	case err != nil:
 		e.say(name, Failed, "", "the folder of the database cannot be read: %v", err)

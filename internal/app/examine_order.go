@@ -16,6 +16,7 @@ func (e *examination) checks() []func(context.Context) {
 		e.onDatabase("writing", e.writable), e.onDatabase("clock", e.clock),
 		e.given("secret-key", "secret key", e.onDatabase("secret key", e.key)),
 		e.onDatabase("refunded licenses", e.licenses), e.onDatabase("disk", e.space),
+		e.onDatabase("backups", e.backups),
 		e.given("smtp-url", "mail", e.mail),
 		e.given("stripe-secret-key", "Stripe", e.stripe),
 		e.ports, e.address, e.proxies,

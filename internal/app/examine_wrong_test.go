@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"claviger/internal/app"
 	"claviger/internal/apptest"
+	"claviger/internal/backups"
 	"claviger/internal/mail"
 	"claviger/internal/mail/mailtest"
 	"claviger/internal/payment"
@@ -49,6 +51,7 @@ func sound(t *testing.T) app.Config {
 	t.Helper()
 	here := apptest.Start(t)
 	server := mailtest.Start(t, mailtest.Options{User: "ann", Password: "pass"})
+	here.Must(backups.Report(t.Context(), here.DB, here.Accounts.Now(), here.Accounts.Now()))
 	public := "http://" + here.App.Addr()
 	_, stripe := stripeAccount(t, public)
 	return apptest.Config(t, func(c *app.Config) {
@@ -102,6 +105,10 @@ func TestExamineMistakes(t *testing.T) {
 	if err := os.Chmod(private, 0o700); err != nil { //nolint:gosec // a folder
 		t.Fatal(err)
 	}
+	file := filepath.Join(private, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	key := filepath.Join(private, "secret.key")
 	if err := os.WriteFile(key, []byte(apptest.SecretKey), 0o644); err != nil { //nolint:gosec // the mistake
 		t.Fatal(err)
@@ -128,6 +135,9 @@ func TestExamineMistakes(t *testing.T) {
 		{"addr", func(c *app.Config) { c.Addr = taken.Addr().String() }, "another program listens"},
 		{"admin-addr", func(c *app.Config) { c.AdminAddr = c.Addr }, "is the port of addr, too"},
 		{"admin-addr", func(c *app.Config) { c.AdminAddr = "192.0.2.1:8081" }, "an address of this machine"},
+		{"backups", func(c *app.Config) { c.Now = func() time.Time { return app.Now().Add(37 * time.Hour) } }, "Follow BackupOld"},
+		{"backups", func(c *app.Config) { c.BackupDir = filepath.Join(private, "not", "mounted") }, "no backup can be written"},
+		{"backups", func(c *app.Config) { c.BackupDir = file }, "it is not a folder"},
 		{"egress proxy", func(c *app.Config) { c.EgressProxy = &url.URL{Scheme: "http", Host: "127.0.0.1:1"} }, "no webhook leaves without it"},
 		{"files", func(c *app.Config) { c.SecretFiles = map[string]string{"stripe-secret-key": key} }, "it holds the secret setting stripe-secret-key"},
 	} {
@@ -149,11 +159,22 @@ func TestExamineLeftovers(t *testing.T) {
 	if err := os.WriteFile(left, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	cfg.BackupDir = t.TempDir()
+	if err := os.Chmod(cfg.BackupDir, 0o700); err != nil { //nolint:gosec // a folder
+		t.Fatal(err)
+	}
+	there := filepath.Join(cfg.BackupDir, "claviger-20261116T120000Z.db.part-4711")
+	if err := os.WriteFile(there, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	names, texts := mistakes(t, cfg)
-	if !slices.Equal(names, []string{"leftovers"}) || !strings.Contains(texts, left) {
+	if !slices.Equal(names, []string{"leftovers"}) || !strings.Contains(texts, left) || !strings.Contains(texts, there) {
 		t.Errorf("the mistakes are %q:\n%s", names, texts)
 	}
-	if err := app.Backup(t.Context(), cfg, filepath.Join(filepath.Dir(cfg.DB), "backup.db")); err != nil {
+	if unrecorded, err := app.Backup(t.Context(), cfg, filepath.Join(filepath.Dir(cfg.DB), "backup.db")); unrecorded != nil || err != nil {
+		t.Fatal(unrecorded, err)
+	}
+	if err := os.Remove(there); err != nil {
 		t.Fatal(err)
 	}
 	if names, texts := mistakes(t, cfg); len(names) > 0 {
@@ -175,7 +196,7 @@ func TestExamineAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := apptest.New(t)
-	h.Exec(`DROP TABLE peppers`)
+	h.Exec(`DROP TABLE peppers`) // and there is no backup
 	cfg.DB, cfg.SecretFiles = h.Database, map[string]string{"secret-key": key}
 	cfg.SecretKey = strings.Repeat("ab", 32)
 	cfg.Mail.Password = "wrong"
@@ -185,7 +206,7 @@ func TestExamineAll(t *testing.T) {
 	cfg.EgressProxy = &url.URL{Scheme: "http", Host: "127.0.0.1:1"}
 	names, texts := mistakes(t, cfg)
 	for _, want := range []string{
-		"files", "writing", "secret key", "mail", "Stripe", "addr", "admin-addr", "public URL", "proxies", "egress proxy",
+		"files", "writing", "secret key", "backups", "mail", "Stripe", "addr", "admin-addr", "public URL", "proxies", "egress proxy",
 	} {
 		if !slices.Contains(names, want) {
 			t.Errorf("%s is not named among %q:\n%s", want, names, texts)

@@ -41,6 +41,9 @@ func (c Config) exposed() []string {
 	for _, name := range slices.Sorted(maps.Keys(c.SecretFiles)) {
 		say(c.SecretFiles[name], "it holds the secret setting "+name, "600")
 	}
+	if c.BackupDir != "" {
+		say(c.BackupDir, "it is the folder of the backups", "700")
+	}
 	if c.Postgres() || c.DB == "" {
 		return advice
 	}

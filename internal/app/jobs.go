@@ -40,6 +40,7 @@ const (
 	answersJob      = "pruning of answers"
 	paymentJob      = "payments"
 	schemaJob       = "schema"
+	backupJob       = "backups"
 )
 
 // runLog stores the runs of jobs. A node has the name of its machine.
@@ -54,6 +55,14 @@ func (a *App) runLog(db *sqldb.DB) *job.Log {
 // job runs a job on one node at a time. wake, if not nil, makes it look for work.
 func (a *App) job(name string, wake func(), run func(context.Context)) func(context.Context) {
 	return func(ctx context.Context) { a.node.Do(ctx, name, wake, run) }
+}
+
+// without replaces a job that is switched off: its last run on record would soon look late.
+func (a *App) without(ctx context.Context, name string) {
+	if err := a.runs.Forget(ctx, name); err != nil && ctx.Err() == nil {
+		a.log.Warn("the last run of a job that is switched off could not be deleted", "job", name, "err", err)
+	}
+	<-ctx.Done()
 }
 
 // pruning returns a job that deletes expired rows.

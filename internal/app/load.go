@@ -85,6 +85,7 @@ func Load(mode Mode, src Sources) (Config, []Origin, error) {
 	if !src.StripeSetup {
 		mistakes = append(mistakes, cfg.validStripe())
 	}
+	mistakes = append(mistakes, cfg.validBackups(origins))
 	if mode != Dev && cfg.LogFormat == Short {
 		mistakes = append(mistakes, errors.New("log-format short is for claviger dev; use json or text"))
 	}

@@ -42,7 +42,7 @@ func folder(t *testing.T, mode fs.FileMode) string {
 
 func TestDefaults(t *testing.T) {
 	serve := app.Config{
-		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:8081", DB: "claviger.db",
+		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:8081", DB: "claviger.db", BackupEvery: 24 * time.Hour, BackupKeep: 7,
 		RateLimit: 600, LogLevel: slog.LevelInfo, LogFormat: app.JSON, RequireSecondFactor: account.RequireOperators, StaffLife: 12 * time.Hour, StaffIdle: time.Hour, ShutdownTimeout: 15 * time.Second, Migrate: true,
 		Name: "Claviger", CodeLife: 10 * time.Minute, AccessLife: time.Hour, RefreshLife: 30 * 24 * time.Hour,
 		ParkAfter: time.Hour, ProbeEvery: 5 * time.Minute, MailBuyers: notice.Shop, KeepResponses: 400 * 24 * time.Hour,
@@ -171,9 +171,18 @@ func TestMistakes(t *testing.T) {
 		"mail without a sender": {flag("smtp-url", "smtps://mail.example.com"), []string{"mail-from is not set"}},
 		"mails to buyers":       {flag("mail-buyers", "some"), []string{"--mail-buyers must be shop, all or none"}},
 		"mails off":             {flag("mail-off", "receipt,spam"), []string{"--mail-off", "license-ready", `"spam" is none of them`}},
-		"key and file":          {variable("CLAVIGER_SECRET_KEY="+key, "CLAVIGER_SECRET_KEY_FILE=x"), []string{"are both set"}},
-		"empty secret":          {flag("secret-key-file", empty), []string{"is empty"}},
-		"database as a secret":  {flag("db-file", binary), []string{"to use a SQLite file, set db"}},
+		"backup often":          {variable("CLAVIGER_BACKUP_DIR=b", "CLAVIGER_BACKUP_EVERY=10s"), []string{"CLAVIGER_BACKUP_EVERY must be a duration such as 6h, from 1m to 720h"}},
+		"backup of none":        {variable("CLAVIGER_BACKUP_DIR=b", "CLAVIGER_BACKUP_KEEP=0"), []string{"CLAVIGER_BACKUP_KEEP must be a whole number from 1"}},
+		"backup to nowhere": {variable("CLAVIGER_BACKUP_EVERY=6h", "CLAVIGER_BACKUP_KEEP=7"), []string{
+			"backup-every is set and backup-dir is not; set backup-dir to a folder, or remove backup-every",
+			"backup-keep is set and backup-dir is not",
+		}},
+		"backup of PostgreSQL": {variable("CLAVIGER_BACKUP_DIR=b", "CLAVIGER_DB=postgres://host/db"), []string{
+			"backup-dir is for SQLite, and db is PostgreSQL", "remove backup-dir, and let your tool run claviger backup report",
+		}},
+		"key and file":         {variable("CLAVIGER_SECRET_KEY="+key, "CLAVIGER_SECRET_KEY_FILE=x"), []string{"are both set"}},
+		"empty secret":         {flag("secret-key-file", empty), []string{"is empty"}},
+		"database as a secret": {flag("db-file", binary), []string{"to use a SQLite file, set db"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"claviger/internal/backups"
 	"claviger/internal/job"
 	"claviger/internal/mail"
 	"claviger/internal/payment"
@@ -107,10 +108,17 @@ var (
 		[]string{"task"},
 		nil,
 	)
+	backupDesc = prometheus.NewDesc(
+		"claviger_backup_age_seconds",
+		"Age of the last good backup; missing if none is known.",
+		nil,
+		nil,
+	)
 	readableDesc = map[string]*prometheus.Desc{
 		"mails":    readable("mails"),
 		"payments": readable("payments"),
 		"jobs":     readable("jobs"),
+		"backup":   readable("backup"),
 	}
 	lateDesc = prometheus.NewDesc(
 		"claviger_job_late",
@@ -135,7 +143,9 @@ func (b *backlog) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range readableDesc {
 		ch <- d
 	}
-	for _, d := range []*prometheus.Desc{mailsDesc, mailAgeDesc, paymentsDesc, successDesc, failingDesc, lateDesc} {
+	for _, d := range []*prometheus.Desc{
+		mailsDesc, mailAgeDesc, paymentsDesc, successDesc, failingDesc, lateDesc, backupDesc,
+	} {
 		ch <- d
 	}
 }
@@ -179,6 +189,11 @@ func (b *backlog) Collect(ch chan<- prometheus.Metric) {
 		}
 		gauge(failingDesc, one(r.Failed()), r.Job)
 		gauge(lateDesc, one(r.Late(b.now())), r.Job)
+	}
+	made, err := backups.Last(ctx, b.db)
+	gauge(readableDesc["backup"], one(err == nil))
+	if !made.IsZero() {
+		gauge(backupDesc, max(b.now().Sub(made).Seconds(), 0))
 	}
 }
 

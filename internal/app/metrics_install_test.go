@@ -13,6 +13,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,6 +23,8 @@ import (
 
 	"claviger/internal/app"
 	"claviger/internal/apptest"
+	"claviger/internal/backups"
+	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
 )
 
@@ -78,5 +83,67 @@ func TestCertificateFigure(t *testing.T) {
 	}
 	if has := strings.Contains(metrics, "\nclaviger_database_disk_free_bytes "); has == sqldbtest.Postgres() {
 		t.Errorf("the free space for the database is there: %v", has)
+	}
+}
+
+// ageOfBackup is the metric.
+var ageOfBackup = regexp.MustCompile(`(?m)^claviger_backup_age_seconds (\S+)$`)
+
+// TestBackupAge: every node reports the age of the last good backup, and nothing before there is one:
+// on SQLite of those by the service, on PostgreSQL of those that are reported.
+func TestBackupAge(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "backups")
+	noon := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
+	var passed atomic.Int64 // seconds since noon
+	now := func() time.Time { return noon.Add(time.Duration(passed.Load()) * time.Second) }
+	h := apptest.Start(t, func(c *app.Config) {
+		c.AdminAddr = "127.0.0.1:0"
+		c.Now = now
+		if !sqldbtest.Postgres() {
+			c.BackupDir, c.BackupEvery, c.BackupKeep = dir, time.Hour, 1
+		}
+	})
+	age := func() string {
+		metrics := apptest.Send(t, http.DefaultClient, http.MethodGet, "http://"+h.App.AdminAddr()+"/metrics", "").Body
+		if found := ageOfBackup.FindStringSubmatch(metrics); found != nil {
+			return found[1]
+		}
+		return ""
+	}
+	want := "0"
+	if sqldbtest.Postgres() {
+		if got := age(); got != "" {
+			t.Errorf("without a backup, its age is %q", got)
+		}
+		want = "7200"
+		h.Must(backups.Report(t.Context(), h.DB, noon.Add(-2*time.Hour), noon))
+	}
+	got := age()
+	for got == "" {
+		got = age()
+	}
+	if got != want {
+		t.Errorf("the age is %q, want %q", got, want)
+	}
+	passed.Store(60)
+	seconds, err := strconv.Atoi(want)
+	h.Must(err)
+	if got, want := age(), strconv.Itoa(seconds+60); got != want {
+		t.Errorf("a minute later, the age is %q, want %q", got, want)
+	}
+}
+
+// TestBackupsSwitchedOff: a job that is switched off is no longer late.
+func TestBackupsSwitchedOff(t *testing.T) {
+	h := apptest.New(t)
+	h.Exec(`INSERT INTO job_runs (job, node, began_at, took_us, next_at, succeeded_at, failed_since, error)
+		VALUES ('backups', 'one', 1, 1, 2, 1, 0, '')`)
+	h.Run()
+	for {
+		n, err := sqldb.One(t.Context(), h.DB, sqldb.Value[int], `SELECT count(*) FROM job_runs WHERE job = 'backups'`)
+		h.Must(err)
+		if n == 0 {
+			return
+		}
 	}
 }

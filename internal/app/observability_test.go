@@ -84,7 +84,7 @@ func TestLabels(t *testing.T) {
 
 // notHere are metrics that the install of this test lacks, with the reasons.
 var notHere = map[string]string{
-	"claviger_backup_age_seconds":                   "there was no backup",
+	"claviger_backup_age_seconds":                   "there was no backup; TestBackupAge has one",
 	"claviger_certificate_expiry_timestamp_seconds": "its URL is not https; TestCertificateFigure has one",
 	"claviger_database_disk_free_bytes":             "on PostgreSQL; TestCertificateFigure has it on SQLite",
 }

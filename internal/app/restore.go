@@ -39,30 +39,6 @@ type Finished struct {
 	Unknown    int   // ids of Erased that are not in the backup
 }
 
-// Backup writes a copy of the database to a file.
-func Backup(ctx context.Context, cfg Config, to string) error {
-	if cfg.Postgres() {
-		return fmt.Errorf(
-			"%w: use pg_dump --format=custom --file=%s, or pg_basebackup with WAL archiving; after pg_restore run "+
-				"claviger restore --finish",
-			backup.ErrNotOurs,
-			to,
-		)
-	}
-	db, err := open(ctx, cfg, true) // also for moved data
-	if err != nil {
-		return err
-	}
-	ours, err := db.Migrated(ctx)
-	if err == nil && !ours {
-		err = noDatabase(cfg)
-	}
-	if err == nil {
-		err = backup.Write(ctx, db, to)
-	}
-	return errors.Join(err, db.Close())
-}
-
 // Restore replaces the database by a finished backup and returns where the old one is stored. It
 // changes everything or nothing.
 func Restore(ctx context.Context, cfg Config, from string, f Finishing) (kept string, done Finished, err error) {

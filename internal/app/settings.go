@@ -67,6 +67,21 @@ var settings = []Setting{
 		set:  text(func(c *Config) *string { return &c.DB }),
 	},
 	{
+		Name: "backup-dir", Value: "folder",
+		Help: "Folder for backups of an SQLite database, which the service then makes by itself; without it, none are made",
+		set:  text(func(c *Config) *string { return &c.BackupDir }),
+	},
+	{
+		Name: "backup-every", Value: "duration", Default: "24h",
+		Help: "Time between two backups, at least 1m",
+		set:  parseBackupEvery,
+	},
+	{
+		Name: "backup-keep", Value: "n", Default: "7",
+		Help: "Number of backups to keep; older ones are deleted after a good new one",
+		set:  number(1, maxBackups, func(c *Config) *int { return &c.BackupKeep }),
+	},
+	{
 		Name: "secret-key", Value: "key", Secret: true,
 		Help: "Key that seals stored secrets: 32 bytes in hex or base64 (openssl rand -hex 32); without it, a key " +
 			"file beside the database",

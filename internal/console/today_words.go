@@ -21,6 +21,9 @@ var todayWords = map[today.Kind]struct{ title, why, all, query string }{
 		title: "The disk is nearly full",
 		why:   "When it is full nothing can be sold any more. Make space, or keep the records of deliveries for a shorter time.", all: settingsPath,
 	},
+	today.BackupOld: {
+		title: "The last backup is old", why: "If the database were lost now, everything since would be lost, too.",
+	},
 	today.JobFailed: {
 		title: "Jobs that failed", why: "A background job failed the last time, or did not run when it should have.",
 		all: jobsPath,
@@ -85,7 +88,7 @@ func (t *Today) item(v *Visit, i today.Item) todayItem {
 		Title: i.Partner, Of: i.Partner, Since: i.Since, Text: i.Text, URL: t.pageOfPartner(v, i.PartnerID),
 	}
 	switch i.Kind {
-	case today.QueueOld, today.DiskFull, today.JobFailed, today.KeyEnds:
+	case today.QueueOld, today.DiskFull, today.BackupOld, today.JobFailed, today.KeyEnds:
 		t.ofService(v, i, &out)
 	case today.EndpointParked, today.EndpointFailing:
 		out.Text = fmt.Sprintf("%s %s", sentence(i.Text), area.Waiting(i.Count, i.More))
@@ -157,6 +160,9 @@ func (t *Today) ofService(v *Visit, i today.Item, out *todayItem) {
 			out.Button = ""
 			out.Link = ""
 		}
+	case today.BackupOld:
+		out.Title = "The last good backup"
+		out.Text = "Make a new one, and find out why none was made since."
 	case today.JobFailed:
 		out.Button, out.Link = "See the job", v.Path(jobsPath)
 	case today.KeyEnds:

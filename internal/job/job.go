@@ -87,7 +87,7 @@ func (l *Log) Of(name string, every time.Duration) Ran {
 		ctx, cancel := context.WithTimeout(ctx, writeTime)
 		defer cancel()
 		if err := l.write(ctx, r); err != nil {
-			l.forget(name)
+			l.writeNext(name)
 			cmp.Or(l.Log, slog.Default()).Warn("the run of a job could not be recorded", "job", name, "err", err)
 		}
 	}
@@ -108,11 +108,19 @@ func (l *Log) due(r Run, now time.Time) bool {
 	return true
 }
 
-// forget makes the next run be written in any case.
-func (l *Log) forget(name string) {
+// writeNext makes the next run be written in any case.
+func (l *Log) writeNext(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.written, name)
+}
+
+// Forget deletes the last run of a job that is switched off.
+func (l *Log) Forget(ctx context.Context, name string) error {
+	return l.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		tx.Queue(`DELETE FROM job_runs WHERE job = $1`, name)
+		return nil
+	})
 }
 
 func (l *Log) write(ctx context.Context, r Run) error {

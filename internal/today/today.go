@@ -1,6 +1,6 @@
 // Package today collects the items that need attention of the marketplace's people: failing
-// endpoints, given-up events and emails, partners that are not set up, failing jobs, keys and
-// certificates near their end, and queues and disks that fill. It owns no table. It reads each fact
+// endpoints, given-up events and emails, partners that are not set up, failing jobs, an old backup, keys
+// and certificates near their end, and queues and disks that fill. It owns no table. It reads each fact
 // through the owning package, from counters or small indexes, so the cost is the same with a
 // million licenses.
 package today
@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"claviger/internal/backups"
 	"claviger/internal/job"
 	"claviger/internal/oauth"
 	"claviger/internal/sqldb"
@@ -25,6 +26,7 @@ type Kind string
 const (
 	QueueOld        Kind = "queue_old"        // deliveries or emails are overdue
 	DiskFull        Kind = "disk_full"        // the database's disk is nearly full
+	BackupOld       Kind = "backup_old"       // the last good backup is old
 	JobFailed       Kind = "job_failed"       // a background job failed, or did not run
 	EndpointParked  Kind = "endpoint_parked"  // it is only probed occasionally
 	EndpointFailing Kind = "endpoint_failing" // its deliveries fail
@@ -42,7 +44,7 @@ const (
 
 // Kinds lists all kinds.
 var Kinds = []Kind{
-	QueueOld, DiskFull, JobFailed, PaymentProblem, RefundedWorking, PlanUnchecked, EndpointParked,
+	QueueOld, DiskFull, BackupOld, JobFailed, PaymentProblem, RefundedWorking, PlanUnchecked, EndpointParked,
 	EndpointFailing, EventsGivenUp, CannotRedeem, MailGivenUp,
 	CertificateEnds, KeyEnds, URLUnproven, NoContacts,
 }
@@ -118,6 +120,8 @@ type Store struct {
 	Now  func() time.Time
 	Disk func() (sqldb.Disk, bool) // of the database; DB.Disk if nil
 
+	BackupEvery time.Duration // between backups by the service; 0: unknown
+
 	mu   sync.Mutex
 	last Report
 }
@@ -146,7 +150,7 @@ func (b *Store) Read(ctx context.Context) (Report, error) {
 	err := b.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		clear(c.items)
 		for _, read := range []func(context.Context, *sqldb.Tx) error{
-			c.queues, c.jobs, c.mails, c.payments, c.suspects, c.plans, c.partners,
+			c.queues, c.backup(b.BackupEvery), c.jobs, c.mails, c.payments, c.suspects, c.plans, c.partners,
 		} {
 			if err := read(ctx, tx); err != nil {
 				return err
@@ -201,6 +205,17 @@ func (c *collection) disk(d sqldb.Disk, known bool) {
 		return
 	}
 	c.add(Item{Kind: DiskFull, Text: fmt.Sprintf("%d MB of %d MB are free.", d.Free>>20, d.Total>>20), Count: d.Free})
+}
+
+// backup adds an old last backup. An install without any backup may have a tool that does not report.
+func (c *collection) backup(every time.Duration) func(context.Context, *sqldb.Tx) error {
+	return func(ctx context.Context, tx *sqldb.Tx) error {
+		last, err := backups.Last(ctx, tx)
+		if !last.IsZero() && backups.Old(last, every, c.now) {
+			c.add(Item{Kind: BackupOld, Since: last})
+		}
+		return err
+	}
 }
 
 // jobs adds jobs that failed or did not run.

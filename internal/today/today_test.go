@@ -7,6 +7,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/apptest"
+	"claviger/internal/backups"
 	"claviger/internal/license"
 	"claviger/internal/mail"
 	"claviger/internal/partner"
@@ -77,6 +78,12 @@ func (h *harness) job(next, failedSince time.Time, problem string) {
 		at.Add(-time.Hour), next, failedSince, problem)
 }
 
+// backup stores when the last backup was made.
+func (h *harness) backup(made time.Time) {
+	h.Helper()
+	h.Must(backups.Record(h.Context(), h.DB, made, at))
+}
+
 // none is a time that is not set.
 var none time.Time
 
@@ -108,6 +115,9 @@ func TestKinds(t *testing.T) {
 		"a job that failed":           {func(h *harness) { h.job(at.Add(time.Hour), ago(time.Minute), "no space") }, "job_failed  exports -1m0s - 0 no space"},
 		"a job that stands still":     {func(h *harness) { h.job(ago(6*time.Minute), none, "") }, "job_failed  exports -1h0m0s - 0 It has not run since."},
 		"a job that is a little late": {func(h *harness) { h.job(ago(4*time.Minute), none, "") }, ""},
+		"an old backup":               {func(h *harness) { h.backup(ago(37 * time.Hour)) }, "backup_old   -37h0m0s - 0 "},
+		"a backup of yesterday":       {func(h *harness) { h.backup(ago(36 * time.Hour)) }, ""},
+		"an old backup that is rare":  {func(h *harness) { h.Today.BackupEvery = 48 * time.Hour; h.backup(ago(72 * time.Hour)) }, ""},
 		"a webhook URL not validated": {func(h *harness) { h.Exec(`UPDATE profiles SET webhook_valid_at = 0`) }, "url_unproven Tide Planner webhook_url - - 0 "},
 		"a redirect not validated":    {func(h *harness) { h.Exec(`UPDATE profiles SET redirect_valid_at = 0`) }, "url_unproven Tide Planner redirect_url - - 0 "},
 		"a license that was refunded but still works": {func(h *harness) {

@@ -1097,7 +1097,7 @@ export type Today = {
 };
 
 export type TodayGroup = {
-  kind: "queue_old" | "disk_full" | "job_failed" | "payment_problem" | "refunded_working" | "plan_unchecked" | "endpoint_parked" | "endpoint_failing" | "events_given_up" | "cannot_redeem" | "mail_given_up" | "certificate_ends" | "key_ends" | "url_unproven" | "no_contacts";
+  kind: "queue_old" | "disk_full" | "backup_old" | "job_failed" | "payment_problem" | "refunded_working" | "plan_unchecked" | "endpoint_parked" | "endpoint_failing" | "events_given_up" | "cannot_redeem" | "mail_given_up" | "certificate_ends" | "key_ends" | "url_unproven" | "no_contacts";
   items: Array<TodayItem>;
   /** How many of the kind are not listed. */
   rest: number;

@@ -1,0 +1,8 @@
+-- backups
+-- kind: expanding
+
+-- When the newest known backup was begun, in the only row.
+CREATE TABLE last_backup (
+	id      BIGINT PRIMARY KEY CHECK (id = 1),
+	made_at BIGINT NOT NULL
+);
