@@ -329,8 +329,7 @@ func (a *Area) Has(path string, visit Visit) bool {
 // nothing.
 func NotFound() error {
 	return fault.New(
-		fault.Missing,
-		wire.CodeNotFound,
+		fault.Missing, wire.CodeNotFound,
 		"There is no page at this address, or your role does not include it. Check the address, or ask an admin of "+
 			"your team for access.",
 	)

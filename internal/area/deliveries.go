@@ -115,13 +115,11 @@ func (q *DeliveryQuery) readFilter(text func(string) string) {
 	if s := text("code"); s != "" {
 		var ok bool
 		if f.Codes, ok = history.ParseCodes(strings.ToLower(s)); !ok {
-			q.Form.Refuse(
-				fault.Field(
-					"code",
-					"must be a status such as 404, a class such as 4xx, none for no answer, or why there was none: %s.",
-					diagnose.CauseList(),
-				),
-			)
+			q.Form.Refuse(fault.Field(
+				"code",
+				"must be a status such as 404, a class such as 4xx, none for no answer, or why there was none: %s.",
+				diagnose.CauseList(),
+			))
 		}
 	}
 	if s := text("id"); s != "" {
@@ -255,7 +253,8 @@ func (t deliveryTable) of(list []history.OfPartner) ui.Table {
 	}...)
 	table.Fill(len(list), func(i int, r *ui.Row) {
 		id := strconv.FormatInt(list[i].EventID, 10)
-		r.ID, r.Cells = "delivery-"+id, t.cells(r.Cells, &list[i], id)
+		r.ID = "delivery-" + id
+		r.Cells = t.cells(r.Cells, &list[i], id)
 	})
 	return table
 }

@@ -76,23 +76,19 @@ func (p DeliveryPages) its() string { return strings.ToLower(p.Whose[:1]) + p.Wh
 func (p DeliveryPages) view(d history.Detail, e history.Exchange) (ui.View, string) {
 	kind := event.Kind(d.Kind).String()
 	view := deliveryView{
-		Heading: fmt.Sprintf(
-			"Event %d: %s",
-			d.EventID,
-			kind,
-		), State: string(d.State), Says: p.standing(d), Partner: p.Partner,
-		WebhookID: fmt.Sprintf(
-			"evt_%d",
-			d.EventID,
-		), License: d.LicenseKey, LicenseURL: p.path(licensePage, d.LicenseKey), At: d.CreatedAt, NextAt: d.NextAt,
-		Attempts: p.attempts(d, e.ID),
-		Back:     fmt.Sprintf("%s%s#delivery-%d-link", p.path(DeliveriesPath), p.list, d.EventID),
-		Curl: p.call(
-			"Read this delivery by API",
-			http.MethodGet,
-			fmt.Sprintf("%s/deliveries/%d", p.API, d.EventID),
-		),
+		Heading:    fmt.Sprintf("Event %d: %s", d.EventID, kind),
+		State:      string(d.State),
+		Says:       p.standing(d),
+		Partner:    p.Partner,
+		WebhookID:  fmt.Sprintf("evt_%d", d.EventID),
+		License:    d.LicenseKey,
+		LicenseURL: p.path(licensePage, d.LicenseKey),
+		At:         d.CreatedAt,
+		NextAt:     d.NextAt,
+		Attempts:   p.attempts(d, e.ID),
+		Back:       fmt.Sprintf("%s%s#delivery-%d-link", p.path(DeliveriesPath), p.list, d.EventID),
 	}
+	view.Curl = p.call("Read this delivery by API", http.MethodGet, fmt.Sprintf("%s/deliveries/%d", p.API, d.EventID))
 	if p.may {
 		view.Send = p.path(DeliveriesPath+"/%d/send", d.EventID) + p.list
 	}
@@ -124,23 +120,26 @@ func (p DeliveryPages) attemptPath(eventID, id int64) string {
 func (p DeliveryPages) attempt(d history.Detail, e history.Exchange) *attemptView {
 	signed := diagnose.SignedTexts(e.RequestHeader, d.Body)
 	a := &attemptView{
-		Title: fmt.Sprintf(
-			"Attempt %d of %d",
-			e.Number,
-			len(d.Tries),
-		), At: e.At, Cause: ShortCause(e.Words()), Diagnosis: e.Diagnosis, URL: e.URL,
+		Title:         fmt.Sprintf("Attempt %d of %d", e.Number, len(d.Tries)),
+		At:            e.At,
+		Cause:         ShortCause(e.Words()),
+		Diagnosis:     e.Diagnosis,
+		URL:           e.URL,
 		Answer:        AnswerWords(e.ID, e.Status, e.Success, e.Words()),
-		RequestHeader: ui.Code{Label: "Headers", Text: e.RequestHeader}, Body: ui.Code{Label: "Body", Text: d.Body},
-		Signed:   ui.Code{Label: "Signed text of webhook-signature", Text: signed.Standard},
-		Branded:  ui.Code{Label: "Signed text of X-" + p.owner.Brand + "-Signature", Text: signed.Brand},
-		Response: ui.Code{Label: "Response body", Text: ui.Foreign(e.ResponseBody)},
-		Timing:   timings(e), Took: Duration(true, e.Took),
-		Own: ui.Code{Label: "To " + p.its() + " URL", Text: diagnose.Repeat(e.URL, e.RequestHeader, d.Body)},
+		RequestHeader: ui.Code{Label: "Headers", Text: e.RequestHeader},
+		Body:          ui.Code{Label: "Body", Text: d.Body},
+		Signed:        ui.Code{Label: "Signed text of webhook-signature", Text: signed.Standard},
+		Branded:       ui.Code{Label: "Signed text of X-" + p.owner.Brand + "-Signature", Text: signed.Brand},
+		Response:      ui.Code{Label: "Response body", Text: ui.Foreign(e.ResponseBody)},
+		Timing:        timings(e),
+		Took:          Duration(true, e.Took),
+		Own:           ui.Code{Label: "To " + p.its() + " URL", Text: diagnose.Repeat(e.URL, e.RequestHeader, d.Body)},
 		Local: ui.Code{
 			Label: "To a server on your machine",
 			Text:  diagnose.Repeat(diagnose.AtLocalhost(e.URL), e.RequestHeader, d.Body),
 		},
-		Previous: p.attemptPath(d.EventID, e.PreviousID), Next: p.attemptPath(d.EventID, e.NextID),
+		Previous: p.attemptPath(d.EventID, e.PreviousID),
+		Next:     p.attemptPath(d.EventID, e.NextID),
 	}
 	if p.Partner != nil && e.Diagnosis != "" {
 		a.Diagnosis = "The partner is told: " + e.Diagnosis // it addresses the partner's developers
@@ -179,11 +178,7 @@ func timings(e history.Exchange) []timing {
 	}
 	connect := "a connection was open already"
 	return []timing{
-		part(
-			"DNS",
-			t.DNS,
-			reused,
-		), part("Connect", t.Connect, connect), part("TLS", t.TLS, plain),
+		part("DNS", t.DNS, reused), part("Connect", t.Connect, connect), part("TLS", t.TLS, plain),
 		part("First byte", t.FirstByte, "no byte came"),
 	}
 }
@@ -312,13 +307,11 @@ func (p DeliveryPages) sendAgain(d history.Detail, now time.Time) ui.Confirm {
 	}
 	call := p.call("The same by API", http.MethodPost, fmt.Sprintf("%s/events/%d/redeliver", p.Events, d.EventID))
 	return ui.Confirm{
-		Heading: fmt.Sprintf(
-			"Send event %d again",
-			d.EventID,
-		), Says: says, Action: p.path(DeliveriesPath+"/%d/send", d.EventID) + p.list,
-		Cancel: p.path(
-			DeliveriesPath+"/%d",
-			d.EventID,
-		) + p.list, Button: ui.Button{Label: "Send it again", Busy: "Sending…"}, Call: &call,
+		Heading: fmt.Sprintf("Send event %d again", d.EventID),
+		Says:    says,
+		Action:  p.path(DeliveriesPath+"/%d/send", d.EventID) + p.list,
+		Cancel:  p.path(DeliveriesPath+"/%d", d.EventID) + p.list,
+		Button:  ui.Button{Label: "Send it again", Busy: "Sending…"},
+		Call:    &call,
 	}
 }

@@ -97,7 +97,8 @@ func (d *Deliveries) list(w http.ResponseWriter, r *http.Request, v Visit) error
 	}
 	view.Results.Filters = view.Filters
 	view.Results.Table = deliveryTable{v.Path, Query(r.URL.Query(), "live"), partners}.of(list.Deliveries)
-	next, first := "", ""
+	next := ""
+	first := ""
 	if !list.Next.IsZero() {
 		next = WithParam(r, "after", list.Next.String())
 	}

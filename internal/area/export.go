@@ -208,10 +208,7 @@ func (x *Exports) send(w http.ResponseWriter, r *http.Request, visit Visit) erro
 		}
 		file := wire.File{Name: export.FileName(q.Table, format, x.Exporter.Now()), ContentType: format.ContentType()}
 		err := wire.SendFile(
-			w,
-			r,
-			file,
-			func(ctx context.Context, to io.Writer) error { return x.Exporter.Run(ctx, to, job) },
+			w, r, file, func(ctx context.Context, to io.Writer) error { return x.Exporter.Run(ctx, to, job) },
 		)
 		if err == nil || !q.Form.Refuse(err) {
 			return err
@@ -249,10 +246,11 @@ func (x *Exports) addMine(r *http.Request, visit Visit, view *exportsView) error
 		case export.Done:
 		}
 		view.Mine.Rows = append(view.Mine.Rows, ui.Row{ID: fmt.Sprintf("export-%d", i), Cells: []ui.Cell{
-			{
-				At:    p.StartedAt,
-				Exact: true,
-			}, {Text: string(p.Kind)}, {Text: formatNames[p.Format]}, state, {Text: plural.Of(p.Rows, "row")},
+			{At: p.StartedAt, Exact: true},
+			{Text: string(p.Kind)},
+			{Text: formatNames[p.Format]},
+			state,
+			{Text: plural.Of(p.Rows, "row")},
 		}})
 	}
 	return nil

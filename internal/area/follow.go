@@ -144,5 +144,6 @@ func (f *follows) html() string {
 		n = fmt.Sprintf("More than %d new, show", maxSeen)
 	}
 	return f.Say(f.now(), plural.Of(len(f.seen), "new delivery")) +
-		`<div id="news" hx-swap-oob="innerHTML"><a class="button secondary" id="news-link" href="` + html.EscapeString(f.url) + `">` + n + `</a></div>`
+		`<div id="news" hx-swap-oob="innerHTML"><a class="button secondary" id="news-link" href="` +
+		html.EscapeString(f.url) + `">` + n + `</a></div>`
 }

@@ -62,11 +62,7 @@ func (i *Invitations) open(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 }
 
 func (i *Invitations) show(
-	w http.ResponseWriter,
-	r *http.Request,
-	v *visitor.Visitor,
-	token string,
-	refused error,
+	w http.ResponseWriter, r *http.Request, v *visitor.Visitor, token string, refused error,
 ) error {
 	n, err := i.Open(r.Context(), token)
 	if refused != nil {
@@ -87,7 +83,8 @@ func (i *Invitations) show(
 		SignIn: visitor.SignIn(i.Path), SignUp: "/sign-up?next=" + i.Path,
 	}
 	if view.Mine && !proof(v).Suffices(i.Now()) {
-		view.Again, view.SignIn = true, visitor.SignInAgain(i.Path)
+		view.Again = true
+		view.SignIn = visitor.SignInAgain(i.Path)
 	}
 	if !view.Mine || view.Again {
 		i.Site.Pages.SetNote(w, i.Path, token)

@@ -284,9 +284,7 @@ func readLimit(text string) (partner.BuyerLimit, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > partner.MaxPerBuyer {
 		return partner.BuyerLimit{}, fault.Field(
-			"max_per_buyer",
-			"must be empty or a whole number from 0 to %d.",
-			partner.MaxPerBuyer,
+			"max_per_buyer", "must be empty or a whole number from 0 to %d.", partner.MaxPerBuyer,
 		)
 	}
 	return partner.BuyerLimitOf(n), nil

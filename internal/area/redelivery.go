@@ -174,11 +174,8 @@ func (j Redelivery) cancelling(call ui.Curl) ui.Confirm {
 	return ui.Confirm{
 		Heading: fmt.Sprintf("Cancel recovery %d", j.ID), Cancel: j.URL, Back: "Go back", Call: &call,
 		Says: []string{
-			plural.Of(
-				j.Count,
-				"event was",
-				"events were",
-			) + " made due so far; what is due is sent all the same, and the rest is not.",
+			plural.Of(j.Count, "event was", "events were") +
+				" made due so far; what is due is sent all the same, and the rest is not.",
 			"A cancelled recovery cannot go on. A new one begins at its beginning and skips what was delivered.",
 		},
 		Button: ui.Button{Label: "Cancel the recovery", Busy: "Cancelling…", Kind: "danger"},

@@ -150,7 +150,9 @@ func settingCards(s profile.Settings, whose string) []settingCard {
 	return []settingCard{
 		card("Brand",
 			fmt.Sprintf(
-				"Part of the names of headers: webhooks carry X-%s-Signature and X-%s-Timestamp, and %s API key may stand in X-%s-Licensing-Key. If it changes, webhooks have the new names at once, so %s server must read both before.",
+				"Part of the names of headers: webhooks carry X-%s-Signature and X-%s-Timestamp, and %s API key may "+
+					"stand in X-%s-Licensing-Key. If it changes, webhooks have the new names at once, so %s server "+
+					"must read both before.",
 				s.Brand, s.Brand, whose, s.Brand, whose,
 			),
 			ui.Field{
@@ -158,7 +160,8 @@ func settingCards(s profile.Settings, whose string) []settingCard {
 			}),
 		card("Strict delivery",
 			fmt.Sprintf(
-				`If it is on, a webhook counts as delivered only when %s server answers 200 and "success": true. If it is off, any 2xx counts, unless the answer has "success": false. Everything else is sent again.`,
+				`If it is on, a webhook counts as delivered only when %s server answers 200 and "success": true. If `+
+					`it is off, any 2xx counts, unless the answer has "success": false. Everything else is sent again.`,
 				whose,
 			),
 			ui.Field{
@@ -166,7 +169,9 @@ func settingCards(s profile.Settings, whose string) []settingCard {
 			}),
 		card("Signing algorithm",
 			fmt.Sprintf(
-				"How the identity tokens of %s users are signed. Libraries take the key from our JWKS by themselves; one that is told the algorithm must be told the new one, too. Tokens that were given out stay as they are.",
+				"How the identity tokens of %s users are signed. Libraries take the key from our JWKS by themselves; "+
+					"one that is told the algorithm must be told the new one, too. Tokens that were given out stay "+
+					"as they are.",
 				whose,
 			),
 			ui.Field{
@@ -174,14 +179,17 @@ func settingCards(s profile.Settings, whose string) []settingCard {
 				Options: []ui.Option{{Value: profile.RS256, Label: "RS256"}, {Value: profile.ES256, Label: "ES256"}},
 			}),
 		card("Error member",
-			`If it is on, the answer to a code exchange at /openid/token/ has "error": "". Some libraries take that for a failure: switch it off for them, or use /openid/oauth2/token, which never has it.`,
+			`If it is on, the answer to a code exchange at /openid/token/ has "error": "". Some libraries take that `+
+				`for a failure: switch it off for them, or use /openid/oauth2/token, which never has it.`,
 			ui.Field{
 				Name: "error_member", Label: "Error member", Type: "select", Options: onOff,
 				Value: fmt.Sprint(s.ErrorMember),
 			}),
 		card("Sign-in start URL (initiate_login_uri)",
 			fmt.Sprintf(
-				"If it is set, a buyer who presses Activate comes there first, and %s application begins a sign-in with its own state and PKCE, which keeps others from signing a buyer in to an account that is not theirs. If it is empty, the buyer comes to the redirect URL with a code at once.",
+				"If it is set, a buyer who presses Activate comes there first, and %s application begins a sign-in "+
+					"with its own state and PKCE, which keeps others from signing a buyer in to an account that is "+
+					"not theirs. If it is empty, the buyer comes to the redirect URL with a code at once.",
 				whose,
 			),
 			ui.Field{
@@ -223,7 +231,8 @@ func readSettings(r *http.Request) (change profile.SettingsChange, err error) {
 		return new(ui.FormText(r, name) == "true")
 	}
 	change.Was = &was
-	change.Partner.Brand, change.Partner.Strict = text("brand"), truth("strict")
+	change.Partner.Brand = text("brand")
+	change.Partner.Strict = truth("strict")
 	change.Connection = profile.NewConnection(text("initiate_login_uri"), text("id_token_alg"), truth("error_member"))
 	if b := change.Partner.Brand; b != nil && *b == "" {
 		return change, fault.Field("brand", "is missing or empty; send 1 to 40 letters, digits or hyphens.")

@@ -64,10 +64,7 @@ func Lives(path string, rule Rule, find func(r *http.Request, v Visit) (Shown, e
 
 // show serves the page that find returns.
 func (a *Area) show(
-	w http.ResponseWriter,
-	r *http.Request,
-	visit Visit,
-	find func(r *http.Request, visit Visit) (Shown, error),
+	w http.ResponseWriter, r *http.Request, visit Visit, find func(r *http.Request, visit Visit) (Shown, error),
 ) error {
 	s, err := find(r, visit)
 	if err != nil {
@@ -89,10 +86,7 @@ func (a *Area) show(
 
 // tell serves the page's stream.
 func (a *Area) tell(
-	w http.ResponseWriter,
-	r *http.Request,
-	visit Visit,
-	find func(r *http.Request, visit Visit) (Shown, error),
+	w http.ResponseWriter, r *http.Request, visit Visit, find func(r *http.Request, visit Visit) (Shown, error),
 ) error {
 	s, err := find(r, visit)
 	if err != nil {

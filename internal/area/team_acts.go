@@ -37,8 +37,7 @@ func (t TeamActs) ChangeRole(
 	}
 	if role == admin {
 		view.Says = append(
-			view.Says,
-			"Who is no longer an admin also loses the invitations that they sent and nobody has accepted.",
+			view.Says, "Who is no longer an admin also loses the invitations that they sent and nobody has accepted.",
 		)
 	}
 	return Action{Ask: view, Do: func(ctx context.Context) (string, error) {
@@ -75,19 +74,19 @@ func (t TeamActs) Leave(r *http.Request, do func(ctx context.Context) error) Act
 		Ask: ui.Confirm{
 			Heading: "Leave the team of " + t.Name,
 			Says: []string{
-				"You can no longer open " + t.Pages + ", and only an admin can invite you again. Invitations that you " +
-					"sent and nobody has accepted end.",
+				"You can no longer open " + t.Pages + ", and only an admin can invite you again. Invitations that " +
+					"you sent and nobody has accepted end.",
 			},
-			Form: ui.Form{
-				Fields: []ui.Field{
-					{Name: "leave", Label: "I want to leave this team", Type: "checkbox", Required: true},
-				},
-			},
+			Form: ui.Form{Fields: []ui.Field{
+				{Name: "leave", Label: "I want to leave this team", Type: "checkbox", Required: true},
+			}},
 			Button: ui.Button{Label: "Leave the team", Busy: "Leaving…", Kind: "danger"}, Cancel: t.URL,
 		},
 		Do: func(ctx context.Context) (string, error) {
 			if ui.FormText(r, "leave") == "" {
-				return "", fault.New(fault.Unprocessable, CodeIncompleteForm, "Tick the box to leave the team. Nothing was changed.").On("leave")
+				return "", fault.New(
+					fault.Unprocessable, CodeIncompleteForm, "Tick the box to leave the team. Nothing was changed.",
+				).On("leave")
 			}
 			return "You left the team of " + t.Name + ".", do(ctx)
 		},

@@ -31,9 +31,7 @@ func planFields(l *Licenses, r *http.Request, d license.Detail) ([]ui.Field, err
 	}
 	if len(tiers.Options) == 0 {
 		return nil, fault.New(
-			fault.Conflict,
-			CodeNeedsStep,
-			"The partner sells no other plan. Add one to the partner first.",
+			fault.Conflict, CodeNeedsStep, "The partner sells no other plan. Add one to the partner first.",
 		)
 	}
 	tiers.Value = tiers.Options[0].Value

@@ -186,9 +186,7 @@ func (b *Bulk) prepare(act bulk.Act) func(r *http.Request, v *Visit) (area.Actio
 }
 
 // prepareView builds the page that asks for an act on the selection, said in words.
-func (b *Bulk) prepareView(
-	r *http.Request, v *Visit, act bulk.Act, kind bulk.Kind, c chosen, said string,
-) ui.Confirm {
+func (b *Bulk) prepareView(r *http.Request, v *Visit, act bulk.Act, kind bulk.Kind, c chosen, said string) ui.Confirm {
 	selected := "Chosen is all that the list shows, without a filter."
 	if said != "" {
 		selected = "Chosen is all that the list shows (" + said + ")."
@@ -202,8 +200,8 @@ func (b *Bulk) prepareView(
 		Says: []string{
 			selected,
 			fmt.Sprintf(
-				"The next page shows each of them and what will happen to it. Nothing is done before you confirm that. "+
-					"At most %s can be done at once.", ui.Count(bulk.MaxRows),
+				"The next page shows each of them and what will happen to it. Nothing is done before you confirm "+
+					"that. At most %s can be done at once.", ui.Count(bulk.MaxRows),
 			),
 		},
 		Form: ui.Form{Fields: bulkFields(r, act)}, Call: &call,
@@ -255,9 +253,13 @@ func (b *Bulk) change(act bulk.Act) Serve {
 			do = b.Jobs.Cancel
 			did = "You cancelled it."
 		case "leave_out":
-			do, did, to = ticked(r, b.Jobs.LeaveOut), "The rows are left out.", rowsQuery(r)
+			do = ticked(r, b.Jobs.LeaveOut)
+			did = "The rows are left out."
+			to = rowsQuery(r)
 		case "put_back":
-			do, did, to = ticked(r, b.Jobs.PutBack), "The rows are back.", rowsQuery(r)
+			do = ticked(r, b.Jobs.PutBack)
+			did = "The rows are back."
+			to = rowsQuery(r)
 		default:
 			return b.area.Refuse(w, r, v, b.refusedView(r, v, job), errIncompleteForm())
 		}

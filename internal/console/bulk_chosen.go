@@ -84,15 +84,13 @@ func (l *Licenses) chosenSales(r *http.Request, v *Visit) (chosen, error) {
 	}
 	return chosen{
 		form: form, back: v.Path(purchasesPath) + withQuery(r.URL.Query(), "of", ""), find: bulk.OfSales(l.Licenses, f),
-		filter: apiFilter(
-			map[string]any{
-				"external_id": f.ExternalID,
-				"email":       email,
-				"partner_id":  f.PartnerID,
-				"from":        f.From,
-				"to":          f.To,
-			},
-		),
+		filter: apiFilter(map[string]any{
+			"external_id": f.ExternalID,
+			"email":       email,
+			"partner_id":  f.PartnerID,
+			"from":        f.From,
+			"to":          f.To,
+		}),
 	}, err
 }
 

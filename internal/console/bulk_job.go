@@ -51,11 +51,14 @@ func (b *Bulk) list(w http.ResponseWriter, r *http.Request, v *Visit) error {
 			by = names[j.By.ID]
 		}
 		rows[i] = ui.JobRow{
-			ID: j.ID, Label: fmt.Sprintf("%d: %s", j.ID, wordsOf[j.Act].of(j.Kind).title),
-			URL: v.Path("%s/%d", bulkPath, j.ID), Note: j.Selected,
-			Status: string(
-				j.Status(),
-			), Counts: []int64{j.Total, j.Succeeded, j.Refused, j.Failed, j.Skipped}, By: by, At: j.CreatedAt,
+			ID:     j.ID,
+			Label:  fmt.Sprintf("%d: %s", j.ID, wordsOf[j.Act].of(j.Kind).title),
+			URL:    v.Path("%s/%d", bulkPath, j.ID),
+			Note:   j.Selected,
+			Status: string(j.Status()),
+			Counts: []int64{j.Total, j.Succeeded, j.Refused, j.Failed, j.Skipped},
+			By:     by,
+			At:     j.CreatedAt,
 		}
 		if !j.StartedAt.IsZero() {
 			rows[i].At = j.StartedAt
@@ -66,14 +69,13 @@ func (b *Bulk) list(w http.ResponseWriter, r *http.Request, v *Visit) error {
 			"choose what to do with all that it shows.",
 		Results: ui.Results{
 			Table: ui.JobsTable(
-				"Bulk acts, newest first",
-				"Act",
-				[]string{"Rows", "Done", "Refused", "Failed", "Skipped"},
-				rows,
-			), Pager: pager(r, "Pages of bulk acts", next),
+				"Bulk acts, newest first", "Act", []string{"Rows", "Done", "Refused", "Failed", "Skipped"}, rows,
+			),
+			Pager: pager(r, "Pages of bulk acts", next),
 			Nothing: ui.Empty{
 				Title: "No bulk acts yet",
-				Text:  "Filter the licenses, purchases, deliveries or partners, and choose what to do with all of them.",
+				Text: "Filter the licenses, purchases, deliveries or partners, and choose what to do with all of " +
+					"them.",
 			},
 		},
 		Curl: b.call("The same by API", http.MethodGet, "/operator/v1/bulk"),
@@ -169,15 +171,8 @@ func progressOf(j bulk.Job, by string) ui.Job {
 	}
 	switch {
 	case j.Status() == bulk.Checking:
-		out.Text, out.Percent = fmt.Sprintf(
-			"Looked at %s of %s.",
-			ui.Count(j.Checked),
-			plural.Of(j.Total, "row"),
-		), ui.PercentDone(
-			j.Checked,
-			j.Total,
-			false,
-		)
+		out.Text = fmt.Sprintf("Looked at %s of %s.", ui.Count(j.Checked), plural.Of(j.Total, "row"))
+		out.Percent = ui.PercentDone(j.Checked, j.Total, false)
 	case j.StartedAt.IsZero() && !j.Open():
 		out.Waits = true
 		out.Text = "Nobody confirmed it, so nothing was done."
@@ -196,9 +191,7 @@ func progressOf(j bulk.Job, by string) ui.Job {
 		}
 		out.Text = fmt.Sprintf(
 			"Done %s of %s, %s refused, %s%s skipped.",
-			ui.Count(
-				j.Succeeded,
-			),
+			ui.Count(j.Succeeded),
 			plural.Of(j.Total-j.Skipped, "row"),
 			ui.Count(j.Refused),
 			failed,
@@ -239,21 +232,20 @@ func (b *Bulk) controls(v *Visit, j bulk.Job, w bulkWords, view *bulkJobView) {
 			kind = "danger"
 		}
 		view.Confirm = &ui.JobControl{Action: at, Button: ui.Button{
-			Label: fmt.Sprintf(
-				w.verb,
-				plural.Of(j.Left(), w.thing),
-			), Busy: "Beginning…", Kind: kind, Name: "do", Value: "start",
+			Label: fmt.Sprintf(w.verb, plural.Of(j.Left(), w.thing)),
+			Busy:  "Beginning…",
+			Kind:  kind,
+			Name:  "do",
+			Value: "start",
 		}}
 		view.Back = at + "/cancel"
 		view.Seen = seenJob(j).Param()
 		return
 	case s == batch.Running:
-		view.Job.Controls = []ui.JobControl{
-			{
-				Action: at,
-				Button: ui.Button{Label: "Pause", Busy: "Pausing…", Kind: "secondary", Name: "do", Value: "pause"},
-			},
-		}
+		view.Job.Controls = []ui.JobControl{{
+			Action: at,
+			Button: ui.Button{Label: "Pause", Busy: "Pausing…", Kind: "secondary", Name: "do", Value: "pause"},
+		}}
 	case s == batch.Paused:
 		view.Job.Controls = []ui.JobControl{
 			{Action: at, Button: ui.Button{Label: "Resume", Busy: "Resuming…", Name: "do", Value: "resume"}},
@@ -319,10 +311,7 @@ func (b *Bulk) rows(r *http.Request, v *Visit, j bulk.Job, view *bulkJobView) er
 
 func (b *Bulk) rowsTable(v *Visit, j bulk.Job, rows []bulk.Row, names map[int64]string) ui.Table {
 	t := ui.Table{ID: "rows", Caption: "Rows, oldest first", Cards: true, Columns: []ui.Column{
-		{
-			Label: "Row",
-			Wrap:  true,
-		},
+		{Label: "Row", Wrap: true},
 		{Label: "Application"},
 		{Label: "Was"},
 		{Label: "Result"},

@@ -43,8 +43,7 @@ func (b *Bulk) startSeen(r *http.Request, j bulk.Job) func(context.Context, audi
 
 // ticked calls do with the ticked rows.
 func ticked(
-	r *http.Request,
-	do func(context.Context, audit.Actor, int64, []int64) (bulk.Job, error),
+	r *http.Request, do func(context.Context, audit.Actor, int64, []int64) (bulk.Job, error),
 ) func(context.Context, audit.Actor, int64) (bulk.Job, error) {
 	return func(ctx context.Context, by audit.Actor, id int64) (bulk.Job, error) {
 		var positions []int64
@@ -57,9 +56,7 @@ func ticked(
 		}
 		if len(positions) == 0 {
 			return bulk.Job{}, fault.New(
-				fault.Invalid,
-				area.CodeIncompleteForm,
-				"No row is ticked. Go back and tick those that you mean.",
+				fault.Invalid, area.CodeIncompleteForm, "No row is ticked. Go back and tick those that you mean.",
 			)
 		}
 		return do(ctx, by, id, positions)
@@ -91,7 +88,8 @@ func (b *Bulk) choices(r *http.Request, v *Visit, j bulk.Job, rows []bulk.Row, v
 		if row.Result != bulk.Open && !row.LeftOut() {
 			continue
 		}
-		open, out = open || row.Result == bulk.Open, out || row.LeftOut()
+		open = open || row.Result == bulk.Open
+		out = out || row.LeftOut()
 		view.Table.Rows[i].Cells[0].Acts = &ui.RowActs{
 			Tick: &ui.RowTick{
 				Name:  tickName,
@@ -102,28 +100,22 @@ func (b *Bulk) choices(r *http.Request, v *Visit, j bulk.Job, rows []bulk.Row, v
 		}
 	}
 	if open {
-		view.Choose = append(
-			view.Choose,
-			ui.Button{
-				Label: "Leave out the ticked rows",
-				Busy:  "Leaving out…",
-				Kind:  "secondary",
-				Name:  "do",
-				Value: "leave_out",
-			},
-		)
+		view.Choose = append(view.Choose, ui.Button{
+			Label: "Leave out the ticked rows",
+			Busy:  "Leaving out…",
+			Kind:  "secondary",
+			Name:  "do",
+			Value: "leave_out",
+		})
 	}
 	if out {
-		view.Choose = append(
-			view.Choose,
-			ui.Button{
-				Label: "Put the ticked rows back",
-				Busy:  "Putting back…",
-				Kind:  "secondary",
-				Name:  "do",
-				Value: "put_back",
-			},
-		)
+		view.Choose = append(view.Choose, ui.Button{
+			Label: "Put the ticked rows back",
+			Busy:  "Putting back…",
+			Kind:  "secondary",
+			Name:  "do",
+			Value: "put_back",
+		})
 	}
 	view.ChooseAt = v.Path("%s/%s/%d", bulkPath, j.Act, j.ID) + rowsQuery(r)
 	view.ChooseForm = chooseForm

@@ -55,7 +55,8 @@ func (s *System) keys(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	}
 	view := recordsView{
 		Heading: "Signing keys",
-		Lead:    "They sign identity tokens. The next one is published before it signs, and the previous one until every token that it signed has expired.",
+		Lead: "They sign identity tokens. The next one is published before it signs, and the previous one until " +
+			"every token that it signed has expired.",
 		Results: ui.Results{
 			Table: t, Nothing: ui.Empty{Title: "No key yet", Text: "The first sign-in of a buyer makes them."},
 		},

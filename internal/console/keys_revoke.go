@@ -24,11 +24,7 @@ func (s *System) revokeKey(r *http.Request, v *Visit) (area.Action, error) {
 	key := list[i]
 	call := s.call("The same by API", http.MethodPost, "/operator/v1/keys/"+key.ID+"/revoke")
 	view := ui.Confirm{
-		Heading: fmt.Sprintf(
-			"Revoke the %s %s key",
-			key.State,
-			key.Alg,
-		), Cancel: v.Path(keysPath), Call: &call,
+		Heading: fmt.Sprintf("Revoke the %s %s key", key.State, key.Alg), Cancel: v.Path(keysPath), Call: &call,
 		Says: revocationSays(key), Button: ui.Button{Label: "Revoke it", Busy: "Revoking…", Kind: "danger"},
 	}
 	return area.Action{Ask: view, Seen: seenKeys(list, key.Alg), Do: func(ctx context.Context) (string, error) {

@@ -57,9 +57,13 @@ var holdReasons = []ui.Option{
 
 var licenseActs = []licenseAct{
 	{
-		name: "hold", scope: account.Support, label: "Hold…", heading: "Put the license on hold", done: "The license is on hold.",
-		button: ui.Button{Label: "Put it on hold", Busy: "Holding…", Kind: "danger"},
-		says:   []string{"While it is on hold nobody can use or activate it. You lift the hold by reinstating it."},
+		name:    "hold",
+		scope:   account.Support,
+		label:   "Hold…",
+		heading: "Put the license on hold",
+		done:    "The license is on hold.",
+		button:  ui.Button{Label: "Put it on hold", Busy: "Holding…", Kind: "danger"},
+		says:    []string{"While it is on hold nobody can use or activate it. You lift the hold by reinstating it."},
 		fields: func(*Licenses, *http.Request, license.Detail) ([]ui.Field, error) {
 			return []ui.Field{{Name: "reason", Label: "Why", Type: "select", Value: "held", Options: holdReasons}}, nil
 		},
@@ -78,8 +82,12 @@ var licenseActs = []licenseAct{
 		},
 	},
 	{
-		name: "reinstate", scope: account.Support, label: "Reinstate…", heading: "Lift the hold", done: "The hold is lifted.",
-		button: ui.Button{Label: "Lift the hold", Busy: "Lifting…"},
+		name:    "reinstate",
+		scope:   account.Support,
+		label:   "Reinstate…",
+		heading: "Lift the hold",
+		done:    "The hold is lifted.",
+		button:  ui.Button{Label: "Lift the hold", Busy: "Lifting…"},
 		why: func(d license.Detail) string {
 			if d.Held == 0 {
 				return "It is not on hold."
@@ -92,8 +100,12 @@ var licenseActs = []licenseAct{
 		},
 	},
 	{
-		name: "release", scope: account.Support, label: "Release…", heading: "Disconnect the license", done: "The license is disconnected.",
-		button: ui.Button{Label: "Disconnect it", Busy: "Disconnecting…", Kind: "danger"},
+		name:    "release",
+		scope:   account.Support,
+		label:   "Release…",
+		heading: "Disconnect the license",
+		done:    "The license is disconnected.",
+		button:  ui.Button{Label: "Disconnect it", Busy: "Disconnecting…", Kind: "danger"},
 		says: []string{
 			"It is disconnected from the account it is used with, and the application's access ends. Its owner can " +
 				"activate it again, also with another account of the application.",
@@ -110,8 +122,13 @@ var licenseActs = []licenseAct{
 		},
 	},
 	{
-		name: "transfer", scope: account.Support, label: "Transfer…", heading: "Give the license to somebody else", done: "The license has a new owner.", first: true,
-		button: ui.Button{Label: "Transfer it", Busy: "Transferring…", Kind: "danger"},
+		name:    "transfer",
+		scope:   account.Support,
+		label:   "Transfer…",
+		heading: "Give the license to somebody else",
+		done:    "The license has a new owner.",
+		first:   true,
+		button:  ui.Button{Label: "Transfer it", Busy: "Transferring…", Kind: "danger"},
 		says: []string{
 			"The present owner loses it. The new owner sees it after signing in with this address, and activates " +
 				"it. Somebody who has no account yet gets one.",
@@ -132,8 +149,13 @@ var licenseActs = []licenseAct{
 		},
 	},
 	{
-		name: "plan", scope: account.Sell, label: "Change the plan…", heading: "Change the plan", done: "The plan is changed.", first: true,
-		button: ui.Button{Label: "Change the plan", Busy: "Changing…"},
+		name:    "plan",
+		scope:   account.Sell,
+		label:   "Change the plan…",
+		heading: "Change the plan",
+		done:    "The plan is changed.",
+		first:   true,
+		button:  ui.Button{Label: "Change the plan", Busy: "Changing…"},
 		says: []string{
 			"It is recorded as a purchase of its own, which can be refunded by itself. It moves no money: your " +
 				"checkout does that.",
@@ -149,17 +171,12 @@ var licenseActs = []licenseAct{
 			if err != nil {
 				return err
 			}
-			_, err = r.ChangePlan(
-				ctx,
-				by,
-				key,
-				license.PlanChange{
-					Tier:        tier,
-					AmountCents: cents,
-					Currency:    currency,
-					ExternalID:  value("external_id"),
-				},
-			)
+			_, err = r.ChangePlan(ctx, by, key, license.PlanChange{
+				Tier:        tier,
+				AmountCents: cents,
+				Currency:    currency,
+				ExternalID:  value("external_id"),
+			})
 			return err
 		},
 	},
@@ -205,15 +222,9 @@ func seenLicense(list ...license.Detail) area.Seen {
 			seen.Facts,
 			area.Fact{Name: "Status" + of, Value: d.Status.String()},
 			area.Fact{Name: "Tier" + of, Value: strconv.Itoa(d.Tier)},
-			area.Fact{
-				Name:  "Hold" + of,
-				Value: d.Held.String(),
-			},
+			area.Fact{Name: "Hold" + of, Value: d.Held.String()},
 			area.Fact{Name: "Number of the owner" + of, Value: strconv.FormatInt(d.OwnerID, 10)},
-			area.Fact{
-				Name:  "Purchases" + of,
-				Value: strconv.Itoa(len(d.Links)),
-			},
+			area.Fact{Name: "Purchases" + of, Value: strconv.Itoa(len(d.Links))},
 			area.Fact{Name: "Purchases that are not refunded" + of, Value: strconv.Itoa(open)},
 		)
 	}
@@ -242,7 +253,10 @@ func effects(list []license.Effect) []string {
 		if now == then {
 			says = append(says, fmt.Sprintf("%s stays %s. The partner is not told anything.", of, now))
 		} else {
-			says = append(says, fmt.Sprintf("%s is %s and becomes %s. The partner is told by the event %s, reason %s.", of, now, then, e.Event, e.Reason))
+			says = append(says, fmt.Sprintf(
+				"%s is %s and becomes %s. The partner is told by the event %s, reason %s.",
+				of, now, then, e.Event, e.Reason,
+			))
 		}
 		if e.Refunded > 0 {
 			says = append(says, fmt.Sprintf("Purchases of it that count as refunded from then on: %d.", e.Refunded))

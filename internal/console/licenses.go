@@ -162,12 +162,11 @@ func (l *Licenses) licenses(w http.ResponseWriter, r *http.Request, v *Visit) er
 	return l.showList(w, r, v, listView{
 		Heading: "Licenses", Lead: "The licenses of all partners, newest first.", Form: form,
 		Results: ui.Results{
-			Filters: ui.Filters{
-				Label: "Search licenses",
-				URL:   v.Path(licensesPath),
-			}, Table: licensesTable(v, found.Licenses, names),
-			Pager: pager(r, "Pages of licenses", found.Next), SearchedTo: found.SearchedTo,
-			Nothing: ui.Empty{Title: "No license was sold yet", Text: "Licenses appear with the first purchase."},
+			Filters:    ui.Filters{Label: "Search licenses", URL: v.Path(licensesPath)},
+			Table:      licensesTable(v, found.Licenses, names),
+			Pager:      pager(r, "Pages of licenses", found.Next),
+			SearchedTo: found.SearchedTo,
+			Nothing:    ui.Empty{Title: "No license was sold yet", Text: "Licenses appear with the first purchase."},
 		},
 		Acts: l.bulkActs(r, v, bulk.Licenses), Export: exportURL(r, v, export.Licenses),
 		Curl: l.call(
@@ -176,10 +175,7 @@ func (l *Licenses) licenses(w http.ResponseWriter, r *http.Request, v *Visit) er
 			"/operator/v1/licenses/search",
 			ui.Param{Name: "key", Value: f.Key},
 			ui.Param{Name: "email", Value: email},
-			ui.Param{
-				Name:  "partner_id",
-				Value: orNil(f.PartnerID),
-			},
+			ui.Param{Name: "partner_id", Value: orNil(f.PartnerID)},
 			ui.Param{Name: "status", Value: f.Status.String()},
 			ui.Param{Name: "tier", Value: orNil(int64(f.Tier))},
 			ui.Param{Name: "from", Value: f.From},
@@ -221,22 +217,22 @@ func (l *Licenses) license(w http.ResponseWriter, r *http.Request, v *Visit) err
 	}
 	key := c.License.Key
 	view := licenseView{
-		Case: &c, Status: c.License.Status.String(), OwnerName: "Nobody has claimed it yet",
-		Partner: factView{"Application", ui.Cell{Text: c.Partner.Name, URL: l.partnerURL(v, c.Partner.ID)}},
-		Chain: chainTable(
-			v,
-			c.License,
-		), Refunds: refundsTable(v, c.License.Refunds),
-		Timeline: timelineOf(v, "What happened, newest first", c.Entries),
-		Acts: append(
-			l.acts(v, c.License),
-			sendAct(v, c),
-		), Reply: ui.Code{Label: "text for the reply", Text: c.Text()}, TextURL: v.Path(licensesPath+"/%s/text", key),
-		Curl: l.call("The same by API", http.MethodGet, "/operator/v1/licenses/"+key+"/timeline"),
+		Case:      &c,
+		Status:    c.License.Status.String(),
+		OwnerName: "Nobody has claimed it yet",
+		Partner:   factView{"Application", ui.Cell{Text: c.Partner.Name, URL: l.partnerURL(v, c.Partner.ID)}},
+		Chain:     chainTable(v, c.License),
+		Refunds:   refundsTable(v, c.License.Refunds),
+		Timeline:  timelineOf(v, "What happened, newest first", c.Entries),
+		Acts:      append(l.acts(v, c.License), sendAct(v, c)),
+		Reply:     ui.Code{Label: "text for the reply", Text: c.Text()},
+		TextURL:   v.Path(licensesPath+"/%s/text", key),
+		Curl:      l.call("The same by API", http.MethodGet, "/operator/v1/licenses/"+key+"/timeline"),
 	}
 	switch {
 	case c.Owner.ID != 0:
-		view.OwnerName, view.OwnerURL = personName(c.Owner), v.Path(peoplePath+"/%d", c.Owner.ID)
+		view.OwnerName = personName(c.Owner)
+		view.OwnerURL = v.Path(peoplePath+"/%d", c.Owner.ID)
 	case c.License.OwnerID != 0:
 		view.OwnerName = "A person who was erased"
 	}
@@ -295,13 +291,11 @@ func chainTable(v *Visit, d license.Detail) ui.Table {
 				URL:  v.Path(refundsPath+"/%d", k.Refund.ID),
 			}
 		case k.Refundable && v.May(account.Sell):
-			state.Acts = ui.Links(
-				ui.RowLink{
-					Label: "Refund…",
-					Of:    "purchase " + strconv.FormatInt(k.Sale.ID, 10),
-					URL:   v.Path(licensesPath+"/%s/refund?purchase=%d", d.Key, k.Sale.ID),
-				},
-			)
+			state.Acts = ui.Links(ui.RowLink{
+				Label: "Refund…",
+				Of:    "purchase " + strconv.FormatInt(k.Sale.ID, 10),
+				URL:   v.Path(licensesPath+"/%s/refund?purchase=%d", d.Key, k.Sale.ID),
+			})
 		case !k.Refundable:
 			state.Note = "a later one is open; refund that first"
 		}

@@ -26,7 +26,9 @@ func (d *Delivery) mails(w http.ResponseWriter, r *http.Request, v *Visit) error
 	before, _ := strconv.ParseInt(q.Get("before"), 10, 64)
 	var list []mail.Failed
 	var err error
+	state := "given_up"
 	if waiting {
+		state = "waiting"
 		list, err = mail.ListRetried(r.Context(), d.DB, rowsPerPage+1)
 	} else {
 		list, err = mail.ListGivenUp(r.Context(), d.DB, max(before, 0), rowsPerPage+1)
@@ -35,31 +37,49 @@ func (d *Delivery) mails(w http.ResponseWriter, r *http.Request, v *Visit) error
 		return err
 	}
 	view := recordsView{
-		Heading: "Mails", Lead: "Mails that did not reach their person. What a mail says is not shown, and not kept where it lets its reader sign in.",
+		Heading: "Mails",
+		Lead: "Mails that did not reach their person. What a mail says is not shown, and not kept where it lets " +
+			"its reader sign in.",
 		Tabs: &ui.Tabs{Label: "Mails that failed", Items: []ui.Tab{
 			{Label: "Given up", URL: v.Path(mailsPath), Current: !waiting},
 			{Label: "Tried again", URL: v.Path(mailsPath) + "?state=waiting", Current: waiting},
 		}},
-		Results: ui.Results{Nothing: ui.Empty{Title: "No mail failed", Text: "Every mail was sent, or is on its way for the first time."}},
-		Curl:    d.call("The same by API", http.MethodGet, "/operator/v1/mails", ui.Param{Name: "state", Value: map[bool]string{true: "waiting", false: "given_up"}[waiting]}),
+		Results: ui.Results{Nothing: ui.Empty{
+			Title: "No mail failed", Text: "Every mail was sent, or is on its way for the first time.",
+		}},
+		Curl: d.call("The same by API", http.MethodGet, "/operator/v1/mails", ui.Param{Name: "state", Value: state}),
 	}
 	if len(list) > rowsPerPage {
 		list = list[:rowsPerPage]
 		view.Results.Pager = (ui.Pager{Label: "Pages of mails", Showing: "The next 50 that are due"})
 		if !waiting {
-			view.Results.Pager = ui.Pager{Label: "Pages of mails", Next: area.WithParam(r, "before", strconv.FormatInt(list[rowsPerPage-1].ID, 10))}
+			next := area.WithParam(r, "before", strconv.FormatInt(list[rowsPerPage-1].ID, 10))
+			view.Results.Pager = ui.Pager{Label: "Pages of mails", Next: next}
 		}
 	}
-	view.Results.Table = ui.Table{
+	view.Results.Table = mailsTable(v, list)
+	return d.render(w, r, v, "records", ui.View{Title: "Mails", Data: view})
+}
+
+func mailsTable(v *Visit, list []mail.Failed) ui.Table {
+	t := ui.Table{
 		ID: "mails", Caption: "Mails that failed", Cards: true,
-		Columns: []ui.Column{{Label: "Mail"}, {Label: "State"}, {Label: "To"}, {Label: "Subject", Wrap: true}, {Label: "Attempts", Number: true}, {Label: "Last error", Wrap: true}, {Label: "Made"}},
+		Columns: []ui.Column{
+			{Label: "Mail"},
+			{Label: "State"},
+			{Label: "To"},
+			{Label: "Subject", Wrap: true},
+			{Label: "Attempts", Number: true},
+			{Label: "Last error", Wrap: true},
+			{Label: "Made"},
+		},
 	}
 	for _, m := range list {
 		state := ui.Cell{Status: stateOf(m)}
 		if m.State == mail.Waiting {
 			state.Note = "tried again by itself"
 		}
-		view.Results.Table.Rows = append(view.Results.Table.Rows, ui.Row{ID: fmt.Sprintf("mail-%d", m.ID), Cells: []ui.Cell{
+		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("mail-%d", m.ID), Cells: []ui.Cell{
 			{Text: fmt.Sprintf("Mail %d", m.ID), URL: v.Path(mailsPath+"/%d", m.ID)},
 			state,
 			{Text: m.To},
@@ -69,7 +89,7 @@ func (d *Delivery) mails(w http.ResponseWriter, r *http.Request, v *Visit) error
 			{At: m.CreatedAt},
 		}})
 	}
-	return d.render(w, r, v, "records", ui.View{Title: "Mails", Data: view})
+	return t
 }
 
 // stateOf returns the badge of an email's state.
@@ -96,7 +116,9 @@ type mailView struct {
 func seenMail(m mail.Failed) area.Seen {
 	return area.Seen{
 		Version: strconv.Itoa(m.Attempts) + " " + m.State.String(),
-		Facts:   []area.Fact{{Name: "State", Value: m.State.String()}, {Name: "Attempts", Value: strconv.Itoa(m.Attempts)}},
+		Facts: []area.Fact{
+			{Name: "State", Value: m.State.String()}, {Name: "Attempts", Value: strconv.Itoa(m.Attempts)},
+		},
 	}
 }
 
@@ -113,7 +135,8 @@ func (d *Delivery) mailOf(r *http.Request, v *Visit) (mailView, error) {
 	case m.Again:
 		view.Send = v.Path(mailsPath+"/%d/send", m.ID)
 	case m.State == mail.GivenUp:
-		view.Instead = "What it said is not stored any more, because it had a link. Have a new one made: the person asks for another link on the sign-in page, or an admin of the partner sends the invitation again."
+		view.Instead = "What it said is not stored any more, because it had a link. Have a new one made: the person " +
+			"asks for another link on the sign-in page, or an admin of the partner sends the invitation again."
 	}
 	if v.May(account.Support) && m.State == mail.GivenUp {
 		view.Dismiss = v.Path(mailsPath+"/%d/dismiss", m.ID)
@@ -157,7 +180,8 @@ func (d *Delivery) onMail(w http.ResponseWriter, r *http.Request, v *Visit, did 
 	switch f := fault.Of(err); {
 	case f != nil && f.Kind != fault.Missing:
 		view.Problem.Refuse(err)
-		return d.render(w, r, v, "mail", ui.View{Title: fmt.Sprintf("Mail %d", view.ID), Status: wire.Status(f.Kind), Data: view})
+		page := ui.View{Title: fmt.Sprintf("Mail %d", view.ID), Status: wire.Status(f.Kind), Data: view}
+		return d.render(w, r, v, "mail", page)
 	case err != nil:
 		return area.Missing(err)
 	}

@@ -106,21 +106,19 @@ func (p *Reports) numbers(w http.ResponseWriter, r *http.Request, v *Visit) erro
 		case err != nil:
 			return err
 		}
-		view.Of, view.All = one.Name, span.numbers(v, 0, span.days)
+		view.Of = one.Name
+		view.All = span.numbers(v, 0, span.days)
 	}
 	view.Filters = ui.Filters{
 		Label: "Choose a partner", URL: v.Path(numbersPath), Fields: view.Form.Fields, Active: span.partnerID != 0,
 		Hidden: []ui.Param{{Name: "days", Value: span.days}},
 	}
 	for _, days := range numbersSpans {
-		view.Tabs.Items = append(
-			view.Tabs.Items,
-			ui.Tab{
-				Label:   plural.Of(days, "day"),
-				URL:     span.numbers(v, span.partnerID, days),
-				Current: days == span.days,
-			},
-		)
+		view.Tabs.Items = append(view.Tabs.Items, ui.Tab{
+			Label:   plural.Of(days, "day"),
+			URL:     span.numbers(v, span.partnerID, days),
+			Current: days == span.days,
+		})
 	}
 	view.Tabs.Label = "Time"
 	view.Curl = p.call(
@@ -215,8 +213,7 @@ func salesCharts(v *Visit, span salesSpan, days []stats.DaySales) (counts, rates
 		of := salesSpan{from: d.At}
 		counts.Labels = append(counts.Labels, d.At.Format(layout))
 		counts.URLs = append(
-			counts.URLs,
-			of.list(v, licensesPath, span.partnerID, "to", d.At.AddDate(0, 0, 1).Format(time.RFC3339)),
+			counts.URLs, of.list(v, licensesPath, span.partnerID, "to", d.At.AddDate(0, 0, 1).Format(time.RFC3339)),
 		)
 		sold.Values = append(sold.Values, float64(d.Sold))
 		activated.Values = append(activated.Values, float64(d.ActivatedSoon))
@@ -243,10 +240,10 @@ func percentOf(rate float64, ok bool) float64 {
 // licenses.
 func (p *Reports) sellersTable(r *http.Request, v *Visit, span salesSpan, list []stats.PartnerSales) (ui.Table, error) {
 	t := ui.Table{ID: "sellers", Caption: "By partner: sold, activated within 7 days, refunded", Columns: []ui.Column{
-		{
-			Label: "Partner",
-			Wrap:  true,
-		}, {Label: "Sold", Number: true}, {Label: "Activated", Number: true}, {Label: "Refunded", Number: true},
+		{Label: "Partner", Wrap: true},
+		{Label: "Sold", Number: true},
+		{Label: "Activated", Number: true},
+		{Label: "Refunded", Number: true},
 	}}
 	ids := make([]int64, len(list))
 	for i, s := range list {

@@ -132,10 +132,7 @@ func (d *Delivery) outages(w http.ResponseWriter, r *http.Request, v *Visit) err
 			Pager: ui.Pager{Label: "Pages of endpoints", Next: next}, Table: d.endpointsTable(v, list, names),
 		},
 		Curl: d.call(
-			"The same by API",
-			http.MethodGet,
-			"/operator/v1/outages",
-			ui.Param{Name: "state", Value: string(state)},
+			"The same by API", http.MethodGet, "/operator/v1/outages", ui.Param{Name: "state", Value: string(state)},
 		),
 	}
 	return d.render(w, r, v, "records", ui.View{Title: "Outages", Data: view})
@@ -165,28 +162,21 @@ func (d *Delivery) endpointsTable(v *Visit, list []history.Trouble, names map[in
 		}
 		name := names[e.PartnerID].Name
 		first := ui.Cell{Text: name, URL: d.pageOfPartner(v, e.PartnerID)}
-		acts := ui.Links(
-			ui.RowLink{
-				Label: "Deliveries",
-				Of:    "of " + name,
-				URL:   v.Path(deliveriesPath) + "?partner=" + id + "&state=failed",
-			},
-		)
+		acts := ui.Links(ui.RowLink{
+			Label: "Deliveries",
+			Of:    "of " + name,
+			URL:   v.Path(deliveriesPath) + "?partner=" + id + "&state=failed",
+		})
 		if v.May(account.Support) {
-			acts.Posts = []ui.RowPost{
-				{
-					Label:  "Try now",
-					Of:     name,
-					Action: v.Path(outagesPath+"/%d/try", e.PartnerID),
-					Hidden: []ui.Param{seenEndpoint(e.FailingSince).Param()},
-				},
-			}
-			acts.Links = append(
-				acts.Links,
-				ui.RowLink{
-					Label: "Recover…", Of: name, URL: v.Path(redeliverPath+"/%d", e.PartnerID) + "?state=failed",
-				},
-			)
+			acts.Posts = []ui.RowPost{{
+				Label:  "Try now",
+				Of:     name,
+				Action: v.Path(outagesPath+"/%d/try", e.PartnerID),
+				Hidden: []ui.Param{seenEndpoint(e.FailingSince).Param()},
+			}}
+			acts.Links = append(acts.Links, ui.RowLink{
+				Label: "Recover…", Of: name, URL: v.Path(redeliverPath+"/%d", e.PartnerID) + "?state=failed",
+			})
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: "endpoint-" + id, Cells: []ui.Cell{
 			first,
@@ -244,10 +234,7 @@ func (d *Delivery) try(w http.ResponseWriter, r *http.Request, v *Visit) error {
 		return d.area.Refuse(w, r, v, view, err)
 	}
 	return d.area.Done(
-		w,
-		r,
-		v,
-		outagesPath,
+		w, r, v, outagesPath,
 		fmt.Sprintf(
 			"The endpoint of %s is tried now. If it answers well, it leaves this list within a few seconds, and "+
 				"what waits is sent.",
@@ -289,9 +276,7 @@ func (d *Delivery) pastOutages(w http.ResponseWriter, r *http.Request, v *Visit)
 			ended = ui.Cell{Status: "failing"}
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("outage-%d", o.ID), Cells: []ui.Cell{
-			{
-				Text: names[o.PartnerID].Name,
-			},
+			{Text: names[o.PartnerID].Name},
 			{At: o.OpenedAt},
 			ended,
 			{Text: ui.Count(o.Exhausted)},
@@ -300,8 +285,10 @@ func (d *Delivery) pastOutages(w http.ResponseWriter, r *http.Request, v *Visit)
 		}})
 	}
 	view := recordsView{
-		Heading: "Outages", Lead: "From the first failure to the next success. One that ends within a quarter of an " +
-			"hour is kept only if an event was given up.", Tabs: outageTabs(v, "", true),
+		Heading: "Outages",
+		Lead: "From the first failure to the next success. One that ends within a quarter of an " +
+			"hour is kept only if an event was given up.",
+		Tabs: outageTabs(v, "", true),
 		Results: ui.Results{
 			Nothing: ui.Empty{Title: "No outage yet", Text: "No partner was unreachable for long."},
 			Table:   t,

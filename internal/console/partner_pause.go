@@ -42,11 +42,9 @@ func (p *Partners) pause(r *http.Request, v *Visit) (area.Action, error) {
 			Name: "reason", Label: "Reason", Value: one.PauseReason, Required: true, Autocomplete: "off",
 			Hint: "For operators; it stands in the audit. Name no buyer.",
 		}}},
-		Button: ui.Button{
-			Label: "Pause it",
-			Busy:  "Pausing…",
-			Kind:  "danger",
-		}, Cancel: v.Path("%s", ofPartner(partnerPath, one.ID)), Call: &call,
+		Button: ui.Button{Label: "Pause it", Busy: "Pausing…", Kind: "danger"},
+		Cancel: v.Path("%s", ofPartner(partnerPath, one.ID)),
+		Call:   &call,
 	}
 	if one.Paused() {
 		view.Heading = "Change why " + one.Name + " is paused"
@@ -72,10 +70,9 @@ func (p *Partners) resume(r *http.Request, v *Visit) (area.Action, error) {
 			"It is paused: " + one.PauseReason,
 			"At once, on every node: it is sold, redeemed and authorized again, and the events that waited are sent.",
 		},
-		Button: ui.Button{
-			Label: "Resume it",
-			Busy:  "Resuming…",
-		}, Cancel: v.Path("%s", ofPartner(partnerPath, one.ID)), Call: &call,
+		Button: ui.Button{Label: "Resume it", Busy: "Resuming…"},
+		Cancel: v.Path("%s", ofPartner(partnerPath, one.ID)),
+		Call:   &call,
 	}
 	if !one.Paused() {
 		view.Says = []string{"It is not paused."}

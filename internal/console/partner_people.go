@@ -55,13 +55,10 @@ func (p *Partners) people(w http.ResponseWriter, r *http.Request, v *Visit) erro
 		if u.ID != 0 && p.area.Has(peoplePath+"/{person}", v) {
 			name.URL = v.Path(peoplePath+"/%d", u.ID)
 		}
-		view.Team.Rows = append(
-			view.Team.Rows,
-			ui.Row{
-				ID:    fmt.Sprintf("member-%d", m.UserID),
-				Cells: []ui.Cell{name, {Text: u.Email}, {Text: string(m.Role)}, {At: m.CreatedAt}},
-			},
-		)
+		view.Team.Rows = append(view.Team.Rows, ui.Row{
+			ID:    fmt.Sprintf("member-%d", m.UserID),
+			Cells: []ui.Cell{name, {Text: u.Email}, {Text: string(m.Role)}, {At: m.CreatedAt}},
+		})
 	}
 	return p.render(w, r, v, "partner-people", ui.View{Title: "People of " + one.Name, Data: view})
 }

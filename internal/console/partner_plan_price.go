@@ -57,21 +57,18 @@ func (p *Partners) planPrice(r *http.Request, v *Visit) (area.Action, error) {
 				"currency is not changed in the shop where the difference counts.",
 		},
 		Form: ui.Form{
-			Fields: []ui.Field{
-				{
-					Name:     "plan_change_price",
-					Label:    "Buyers pay",
-					Type:     "select",
-					Value:    string(rule),
-					Options:  planRules,
-					Required: true,
-				},
-			},
+			Fields: []ui.Field{{
+				Name:     "plan_change_price",
+				Label:    "Buyers pay",
+				Type:     "select",
+				Value:    string(rule),
+				Options:  planRules,
+				Required: true,
+			}},
 		},
-		Button: ui.Button{
-			Label: "Save",
-			Busy:  "Saving…",
-		}, Cancel: v.Path("%s", ofPartner(plansPath, one.ID)), Call: &call,
+		Button: ui.Button{Label: "Save", Busy: "Saving…"},
+		Cancel: v.Path("%s", ofPartner(plansPath, one.ID)),
+		Call:   &call,
 	}
 	return area.Action{Ask: view, Seen: seenPlanRule(rule), Do: func(ctx context.Context) (string, error) {
 		rule, err := payment.ParsePlanRule(ui.FormText(r, "plan_change_price"))

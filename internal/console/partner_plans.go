@@ -65,9 +65,8 @@ func (p *Partners) plans(w http.ResponseWriter, r *http.Request, v *Visit) error
 		view.Rule = planRuleWords(rule)
 	}
 	if v.May(account.Admin) {
-		view.Add, view.SetRule = v.Path("%s", ofPartner(newPlanPath, one.ID)), v.Path(
-			"%s", ofPartner(planPricePath, one.ID),
-		)
+		view.Add = v.Path("%s", ofPartner(newPlanPath, one.ID))
+		view.SetRule = v.Path("%s", ofPartner(planPricePath, one.ID))
 	}
 	for _, plan := range list {
 		tier := ui.Cell{Text: strconv.Itoa(plan.Tier)}
@@ -230,9 +229,12 @@ func (p *Partners) removePlan(r *http.Request, v *Visit) (area.Action, error) {
 	)
 	view := ui.Confirm{
 		Heading: fmt.Sprintf("Remove “%s” from sale", plan.DisplayName()),
-		Says:    []string{"Nobody can buy it from now on, or change to it. Licenses of this tier stay as they are; the tier has no name any more."},
-		Button:  ui.Button{Label: "Remove from sale", Busy: "Removing…", Kind: "danger"},
-		Cancel:  v.Path("%s", ofPartner(plansPath, one.ID)), Call: &call,
+		Says: []string{
+			"Nobody can buy it from now on, or change to it. Licenses of this tier stay as they are; the tier has no " +
+				"name any more.",
+		},
+		Button: ui.Button{Label: "Remove from sale", Busy: "Removing…", Kind: "danger"},
+		Cancel: v.Path("%s", ofPartner(plansPath, one.ID)), Call: &call,
 	}
 	return area.Action{Ask: view, Seen: seenPlan(plan), Do: func(ctx context.Context) (string, error) {
 		err := p.Partners.DeletePlan(ctx, v.Actor(), one.ID, plan.Tier)

@@ -32,9 +32,12 @@ func (p *Partners) secrets(w http.ResponseWriter, r *http.Request, v *Visit) err
 	view := secretsView{
 		Partner: one, Tabs: p.tabs(v, one, secretsPath),
 		Table: ui.Table{ID: "credentials", Caption: "Credentials", Cards: true, Columns: []ui.Column{
-			{
-				Label: "What",
-			}, {Label: "Name"}, {Label: "Ends in"}, {Label: "Made"}, {Label: "Last used"}, {Label: "State"},
+			{Label: "What"},
+			{Label: "Name"},
+			{Label: "Ends in"},
+			{Label: "Made"},
+			{Label: "Last used"},
+			{Label: "State"},
 		}},
 		Call: p.call("Rotate a secret by API", http.MethodPost, fmt.Sprintf("/operator/v1/partners/%d/rotate", one.ID)),
 	}
@@ -45,13 +48,11 @@ func (p *Partners) secrets(w http.ResponseWriter, r *http.Request, v *Visit) err
 		if c.Replaced() {
 			state = ui.Cell{Text: "Replaced", Note: "Works for another " + area.Span(c.EndsAt.Sub(p.Now())) + "."}
 			if v.May(account.Admin) && c.Name == partner.MainKey {
-				what.Acts = ui.Links(
-					ui.RowLink{
-						Label: "Switch now",
-						Of:    "to the new " + area.SecretName(c.What),
-						URL:   v.Path("%s/%d/switch", ofPartner(secretsPath, one.ID), c.ID),
-					},
-				)
+				what.Acts = ui.Links(ui.RowLink{
+					Label: "Switch now",
+					Of:    "to the new " + area.SecretName(c.What),
+					URL:   v.Path("%s/%d/switch", ofPartner(secretsPath, one.ID), c.ID),
+				})
 			}
 		} else if v.May(account.Admin) && c.Name == partner.MainKey { // as in the API
 			what.Acts = ui.Links(ui.RowLink{

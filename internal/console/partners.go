@@ -124,7 +124,8 @@ func (p *Partners) list(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	if v.May(account.Admin) {
 		view.Add = v.Path(newPartnerPath)
 	}
-	view.Stats, view.Acts = stateStats(v, counts), p.bulkActs(r, v, bulk.Partners)
+	view.Stats = stateStats(v, counts)
+	view.Acts = p.bulkActs(r, v, bulk.Partners)
 	view.Results = ui.Results{
 		Filters: view.Filters, Table: partnersTable(v, found), Pager: ui.Pager{Label: "Pages of partners"},
 		Nothing: ui.Empty{Title: "No partners yet", Text: "A partner is an application for which licenses are sold."},
@@ -135,7 +136,8 @@ func (p *Partners) list(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	}
 	if more {
 		next := v.Path(partnersPath) + withQuery(q, "after", strconv.FormatInt(rows[len(rows)-1].ID, 10))
-		view.Results.Pager.Next, view.Of = next, "These numbers are about the first "+plural.Of(partnersPerPage, "partner")+" of this page."
+		view.Results.Pager.Next = next
+		view.Of = "These numbers are about the first " + plural.Of(partnersPerPage, "partner") + " of this page."
 		if len(found) == 0 {
 			view.GoOn = next
 		}

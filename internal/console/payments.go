@@ -52,12 +52,10 @@ func (l *Licenses) payments(w http.ResponseWriter, r *http.Request, v *Visit) er
 	}
 	view := recordsView{
 		Heading: "Payments", Lead: "Payments that need a person. All others are with their purchases.",
-		Results: ui.Results{
-			Nothing: ui.Empty{
-				Title: "No payment needs anybody",
-				Text:  "What was paid was sold, and what was refunded went back.",
-			},
-		},
+		Results: ui.Results{Nothing: ui.Empty{
+			Title: "No payment needs anybody",
+			Text:  "What was paid was sold, and what was refunded went back.",
+		}},
 		Curl: l.call("The same by API", http.MethodGet, "/operator/v1/payments/problems"),
 	}
 	view.Results.Table = ui.Table{
@@ -74,9 +72,7 @@ func (l *Licenses) payments(w http.ResponseWriter, r *http.Request, v *Visit) er
 		view.Results.Table.Rows = append(
 			view.Results.Table.Rows,
 			ui.Row{ID: fmt.Sprintf("problem-%d", p.ID), Cells: []ui.Cell{
-				{
-					Text: p.ObjectID,
-				},
+				{Text: p.ObjectID},
 				{Text: problemWords[p.Kind]},
 				{Text: money.Text(p.Amount, p.Currency)},
 				{At: p.CreatedAt},
@@ -95,13 +91,11 @@ func (l *Licenses) problemActs(v *Visit, p payment.Problem) ui.Cell {
 	var links []ui.RowLink
 	if p.Refundable() {
 		links = append(
-			links,
-			ui.RowLink{Label: "Refund…", Of: p.ObjectID, URL: v.Path(paymentsPath+"/%d/refund", p.ID)},
+			links, ui.RowLink{Label: "Refund…", Of: p.ObjectID, URL: v.Path(paymentsPath+"/%d/refund", p.ID)},
 		)
 	}
 	links = append(
-		links,
-		ui.RowLink{Label: "Mark as dealt with…", Of: p.ObjectID, URL: v.Path(paymentsPath+"/%d/dismiss", p.ID)},
+		links, ui.RowLink{Label: "Mark as dealt with…", Of: p.ObjectID, URL: v.Path(paymentsPath+"/%d/dismiss", p.ID)},
 	)
 	return ui.Cell{Acts: ui.Links(links...)}
 }

@@ -58,7 +58,9 @@ func (s *Shell) showList(w http.ResponseWriter, r *http.Request, v *Visit, view 
 		status = http.StatusBadRequest
 	}
 	f := &view.Results.Filters
-	f.Fields, f.Active, f.Fold = view.Form.Fields, narrowed(r), true
+	f.Fields = view.Form.Fields
+	f.Active = narrowed(r)
+	f.Fold = true
 	if !view.Results.SearchedTo.IsZero() { // it is the same page
 		view.Results.GoOn = view.Results.Pager.Next
 		view.Results.Pager.Next = ""
@@ -72,11 +74,8 @@ func (p *People) people(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	view := listView{
 		Heading: "People", Lead: "Buyers, members of partners, and operators.",
 		Form: ui.Form{Fields: []ui.Field{
-			{
-				Name:  "email",
-				Label: "Email address",
-				Value: f.Email,
-			}, {Name: "external_id", Label: "External id", Value: f.ExternalID},
+			{Name: "email", Label: "Email address", Value: f.Email},
+			{Name: "external_id", Label: "External id", Value: f.ExternalID},
 		}},
 		Results: ui.Results{
 			Filters: ui.Filters{Label: "Search people", URL: v.Path(peoplePath)},
@@ -88,7 +87,8 @@ func (p *People) people(w http.ResponseWriter, r *http.Request, v *Visit) error 
 		Curl: p.call("The same by API", http.MethodGet, "/operator/v1/users",
 			ui.Param{Name: "email", Value: f.Email}, ui.Param{Name: "external_id", Value: f.ExternalID}),
 	}
-	f.Email, f.ExternalID = storable(f.Email), storable(f.ExternalID)
+	f.Email = storable(f.Email)
+	f.ExternalID = storable(f.ExternalID)
 	if true {
 		list, more, err := p.Accounts.Before(r.Context(), f, before(r), perPage)
 		if err != nil {
@@ -164,7 +164,8 @@ func (p *People) person(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	if err != nil {
 		return err
 	}
-	view.Licenses, view.Purchases = licensesTable(v, licenses.Licenses, names), purchasesTable(v, sales.Sales, names)
+	view.Licenses = licensesTable(v, licenses.Licenses, names)
+	view.Purchases = purchasesTable(v, sales.Sales, names)
 	if u.Email != "" && licenses.Next != 0 {
 		view.AllOf[0] = v.Path(licensesPath) + "?email=" + url.QueryEscape(u.Email)
 	}
@@ -197,8 +198,7 @@ func personFacts(u account.User) []factView {
 		return append(facts, factView{"Erased", ui.Cell{At: u.ErasedAt, Exact: true}})
 	case u.ProvenAt.IsZero():
 		facts = append(
-			facts,
-			factView{"Address", ui.Cell{Text: "not proven yet: nobody has opened a link that was mailed to it"}},
+			facts, factView{"Address", ui.Cell{Text: "not proven yet: nobody has opened a link that was mailed to it"}},
 		)
 	default:
 		facts = append(facts, factView{"Address proven", ui.Cell{At: u.ProvenAt, Exact: true}})

@@ -40,13 +40,23 @@ func (d *Delivery) redelivering(r *http.Request, v *Visit, value func(string) st
 		return redelivering{}, area.Missing(err)
 	}
 	state := history.State(value("state"))
-	q := redelivering{partner: p, request: redelivery.Request{PartnerID: p.ID, Filter: history.Filter{State: state}, Rate: redelivery.DefaultRate}}
+	q := redelivering{partner: p, request: redelivery.Request{
+		PartnerID: p.ID, Filter: history.Filter{State: state}, Rate: redelivery.DefaultRate,
+	}}
 	q.view = ui.Confirm{
-		Heading: "Send again what failed of " + p.Name, Action: v.Path(redeliverPath+"/%d", p.ID), Cancel: v.Path(outagesPath),
-		Button: ui.Button{Label: "Send them again", Busy: "Beginning…"},
+		Heading: "Send again what failed of " + p.Name,
+		Action:  v.Path(redeliverPath+"/%d", p.ID),
+		Cancel:  v.Path(outagesPath),
+		Button:  ui.Button{Label: "Send them again", Busy: "Beginning…"},
 		Form: ui.Form{Fields: []ui.Field{
-			{Name: "state", Label: "Events to send", Type: "select", Value: string(state), Options: redeliverStates, Required: true},
-			{Name: "rate", Label: "Events a second", Value: value("rate"), Hint: fmt.Sprintf("1 to %d", redelivery.MaxRate), Required: true},
+			{
+				Name: "state", Label: "Events to send", Type: "select", Value: string(state), Options: redeliverStates,
+				Required: true,
+			},
+			{
+				Name: "rate", Label: "Events a second", Value: value("rate"), Required: true,
+				Hint: fmt.Sprintf("1 to %d", redelivery.MaxRate),
+			},
 		}},
 	}
 	if !q.request.Filter.OnlyFailures() {
@@ -67,12 +77,26 @@ func (d *Delivery) redelivering(r *http.Request, v *Visit, value func(string) st
 	if err != nil {
 		return q, err
 	}
+	q.say(plan)
+	call := d.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/partners/%d/redeliveries", p.ID))
+	call.Form = []ui.Param{
+		{Name: "state", Value: string(q.request.Filter.State)}, {Name: "rate", Value: q.request.Rate},
+	}
+	q.view.Call = &call
+	return q, nil
+}
+
+// say adds what would be sent. If there is nothing, the page has no form.
+func (q *redelivering) say(plan redelivery.Plan) {
 	number := plural.Of(plan.Count, "event")
 	if plan.More {
 		number = "more than " + number
 	}
 	q.view.Says = []string{
-		fmt.Sprintf("It is about %s now. They are sent oldest first, in order for each license; what was delivered meanwhile is skipped.", number),
+		fmt.Sprintf(
+			"It is about %s now. They are sent oldest first, in order for each license; what was delivered meanwhile "+
+				"is skipped.", number,
+		),
 		"After the events of a license comes its newest one, so that the partner ends up with its present state.",
 	}
 	if plan.Count == 0 {
@@ -81,10 +105,6 @@ func (d *Delivery) redelivering(r *http.Request, v *Visit, value func(string) st
 			q.view.Action = ""
 		}
 	}
-	call := d.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/partners/%d/redeliveries", p.ID))
-	call.Form = []ui.Param{{Name: "state", Value: string(q.request.Filter.State)}, {Name: "rate", Value: q.request.Rate}}
-	q.view.Call = &call
-	return q, nil
 }
 
 // askRedeliver shows the number of deliveries that would be resent.
@@ -119,7 +139,10 @@ func (d *Delivery) redeliver(w http.ResponseWriter, r *http.Request, v *Visit) e
 	if err != nil {
 		return d.area.Refuse(w, r, v, q.view, err)
 	}
-	return d.area.Done(w, r, v, fmt.Sprintf("%s/%d/%d", redeliverPath, q.partner.ID, job.ID), "The recovery has begun. You can leave this page and come back to it.")
+	return d.area.Done(
+		w, r, v, fmt.Sprintf("%s/%d/%d", redeliverPath, q.partner.ID, job.ID),
+		"The recovery has begun. You can leave this page and come back to it.",
+	)
 }
 
 // refuseSecond links to the running redelivery. The API calls it a redelivery.
@@ -129,8 +152,13 @@ func (d *Delivery) refuseSecond(w http.ResponseWriter, r *http.Request, v *Visit
 		return err
 	}
 	if job.Open() {
-		q.view.Cancel, q.view.Back = v.Path(redeliverPath+"/%d/%d", q.partner.ID, job.ID), fmt.Sprintf("Look at recovery %d", job.ID)
-		refused = fault.New(fault.Conflict, fault.Of(refused).Code, "Recovery %d of this partner is %s. Wait until it is done, or cancel it; then begin another.", job.ID, job.Status())
+		q.view.Cancel = v.Path(redeliverPath+"/%d/%d", q.partner.ID, job.ID)
+		q.view.Back = fmt.Sprintf("Look at recovery %d", job.ID)
+		refused = fault.New(
+			fault.Conflict, fault.Of(refused).Code,
+			"Recovery %d of this partner is %s. Wait until it is done, or cancel it; then begin another.",
+			job.ID, job.Status(),
+		)
 	}
 	return d.area.Refuse(w, r, v, q.view, refused)
 }

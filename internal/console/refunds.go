@@ -61,7 +61,8 @@ func (l *Licenses) doRefund(
 		return "", "", err
 	}
 	if ui.FormText(r, "record_only") == "" {
-		asked, here, err := l.Payments.AskRefunds(ctx, v.Actor(), order, cmp.Or(order.ExternalID, order.Idempotency.Key))
+		key := cmp.Or(order.ExternalID, order.Idempotency.Key)
+		asked, here, err := l.Payments.AskRefunds(ctx, v.Actor(), order, key)
 		if err != nil {
 			return "", "", err
 		}

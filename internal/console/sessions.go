@@ -58,13 +58,11 @@ func (p *People) sessions(r *http.Request, v *Visit, u account.User, member bool
 			{At: s.BegunAt},
 			{At: s.SeenAt},
 			{
-				Acts: ui.Links(
-					ui.RowLink{
-						Label: "End…",
-						Of:    browser.Text + ", session " + s.ID,
-						URL:   v.Path(peoplePath+"/%d/sessions/%s/end", u.ID, s.ID),
-					},
-				),
+				Acts: ui.Links(ui.RowLink{
+					Label: "End…",
+					Of:    browser.Text + ", session " + s.ID,
+					URL:   v.Path(peoplePath+"/%d/sessions/%s/end", u.ID, s.ID),
+				}),
 			},
 		}})
 	}

@@ -27,8 +27,9 @@ func (s *System) settings(w http.ResponseWriter, r *http.Request, v *Visit) erro
 	}
 	view := recordsView{
 		Heading: "Settings",
-		Lead: s.Version + ". The settings are listed as they are in force on the node that answers, as claviger config check prints " +
-			"them. Secrets are hidden. They are changed where they come from, and read at the start.",
+		Lead: s.Version + ". The settings are listed as they are in force on the node that answers, as claviger " +
+			"config check prints them. Secrets are hidden. They are changed where they come from, and read at the " +
+			"start.",
 		Results: ui.Results{Table: t}, Curl: s.call("The same by API", http.MethodGet, "/operator/v1/settings"),
 	}
 	return s.render(w, r, v, "records", ui.View{Title: "Settings", Data: view})

@@ -28,9 +28,7 @@ func (s *Shell) partnerURL(v *Visit, id int64) string {
 
 // partnerNames returns the names of the partners of licenses and purchases.
 func (s *Shell) partnerNames(
-	ctx context.Context,
-	licenses []license.License,
-	sales []license.Sale,
+	ctx context.Context, licenses []license.License, sales []license.Sale,
 ) (map[int64]string, error) {
 	list := ids(licenses, func(l *license.License) int64 { return l.PartnerID })
 	return s.Site.Partners.Names(ctx, append(list, ids(sales, func(s *license.Sale) int64 { return s.PartnerID })...))
@@ -162,10 +160,10 @@ func refundsTable(v *Visit, list []license.Refund) ui.Table {
 			state = ui.Cell{Text: "reversed"}
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("refund-%d", f.ID), Cells: []ui.Cell{
-			{
-				Text: fmt.Sprintf("Refund %d", f.ID),
-				URL:  v.Path(refundsPath+"/%d", f.ID),
-			}, {Text: dash(f.ExternalID)}, {At: f.CreatedAt}, state,
+			{Text: fmt.Sprintf("Refund %d", f.ID), URL: v.Path(refundsPath+"/%d", f.ID)},
+			{Text: dash(f.ExternalID)},
+			{At: f.CreatedAt},
+			state,
 		}})
 	}
 	return t

@@ -89,7 +89,9 @@ func (t *Team) invitations() *area.Invitations {
 				Team: t.marketplace(), Role: n.Role, Says: role.Sentence(), Email: n.Email, IsFor: n.IsFor,
 			}, err
 		},
-		Accept: func(ctx context.Context, v *visitor.Visitor, proof invitation.Proof, token string) (area.Accepted, error) {
+		Accept: func(
+			ctx context.Context, v *visitor.Visitor, proof invitation.Proof, token string,
+		) (area.Accepted, error) {
 			u, err := t.inviter().Accept(ctx, v.Actor(), v.User.ID, proof, token)
 			return area.Accepted{
 				To:    visitor.ConsolePath + "/",

@@ -19,7 +19,9 @@ var todayWords = map[today.Kind]struct{ title, why, all, query string }{
 	},
 	today.DiskFull: {
 		title: "The disk is nearly full",
-		why:   "When it is full nothing can be sold any more. Make space, or keep the records of deliveries for a shorter time.", all: settingsPath,
+		why: "When it is full nothing can be sold any more. Make space, or keep the records of deliveries for a " +
+			"shorter time.",
+		all: settingsPath,
 	},
 	today.BackupOld: {
 		title: "The last backup is old", why: "If the database were lost now, everything since would be lost, too.",
@@ -39,14 +41,17 @@ var todayWords = map[today.Kind]struct{ title, why, all, query string }{
 	},
 	today.EventsGivenUp: {
 		title: "Events that were given up",
-		why:   "Every attempt failed, or a newer event of the license was sent instead. The partner does not know of them.", all: deliveriesPath, query: "?state=exhausted&range=all",
+		why: "Every attempt failed, or a newer event of the license was sent instead. The partner does not know of " +
+			"them.",
+		all: deliveriesPath, query: "?state=exhausted&range=all",
 	},
 	today.CannotRedeem: {
 		title: "Buyers who cannot redeem", why: "They have paid, and there is no redirect URL to send them to.",
 	},
 	today.PlanUnchecked: {
 		title: "Plans whose price must be checked",
-		why:   "Prices in these currencies were once entered with two digits after the point that the currency does not have. They are not on sale until you save them with the right price.",
+		why: "Prices in these currencies were once entered with two digits after the point that the currency does " +
+			"not have. They are not on sale until you save them with the right price.",
 	},
 	today.PaymentProblem: {
 		title: "Payments that need a person",
@@ -54,11 +59,10 @@ var todayWords = map[today.Kind]struct{ title, why, all, query string }{
 	},
 	today.RefundedWorking: {
 		title: "Refunded but still working",
-		why:   "The payment for the plan went back, but a later plan change that cost nothing keeps the license working. Refund the free plan change to end it.",
+		why: "The payment for the plan went back, but a later plan change that cost nothing keeps the license " +
+			"working. Refund the free plan change to end it.",
 	},
-	today.MailGivenUp: {
-		title: "Mails that were given up", why: "They did not reach the person.", all: mailsPath,
-	},
+	today.MailGivenUp: {title: "Mails that were given up", why: "They did not reach the person.", all: mailsPath},
 	today.CertificateEnds: {
 		title: "Certificates near their end", why: "When it has ended, deliveries to this webhook URL fail.",
 	},
@@ -66,12 +70,8 @@ var todayWords = map[today.Kind]struct{ title, why, all, query string }{
 		title: "Signing keys near their end", why: "A key should not sign identity tokens for more than a year.",
 		all: keysPath,
 	},
-	today.URLUnproven: {
-		title: "URLs that were never validated", why: "Nobody knows whether they work.",
-	},
-	today.NoContacts: {
-		title: "Partners without contacts", why: "Nobody is told when deliveries to them fail.",
-	},
+	today.URLUnproven: {title: "URLs that were never validated", why: "Nobody knows whether they work."},
+	today.NoContacts:  {title: "Partners without contacts", why: "Nobody is told when deliveries to them fail."},
 }
 
 // pageOfPartner returns the URL of a partner's page, or "" if there is no partner or no such page.
@@ -90,6 +90,8 @@ func (t *Today) item(v *Visit, i today.Item) todayItem {
 	switch i.Kind {
 	case today.QueueOld, today.DiskFull, today.BackupOld, today.JobFailed, today.KeyEnds:
 		t.ofService(v, i, &out)
+	case today.MailGivenUp, today.PaymentProblem, today.RefundedWorking:
+		ofSubject(v, i, &out)
 	case today.EndpointParked, today.EndpointFailing:
 		out.Text = fmt.Sprintf("%s %s", sentence(i.Text), area.Waiting(i.Count, i.More))
 		if i.Kind == today.EndpointParked {
@@ -97,40 +99,21 @@ func (t *Today) item(v *Visit, i today.Item) todayItem {
 			out.Ends = "Next probe"
 		}
 		if v.May(account.Support) {
-			out.Button, out.Action, out.Hidden = "Try now", v.Path(outagesPath+"/%d/try", i.PartnerID), []ui.Param{
-				seenEndpoint(i.Since).Param(),
-			}
+			out.Button = "Try now"
+			out.Action = v.Path(outagesPath+"/%d/try", i.PartnerID)
+			out.Hidden = []ui.Param{seenEndpoint(i.Since).Param()}
 		}
 	case today.EventsGivenUp:
 		out.Text = area.AtLeast(i.Count, i.More, "event") + ": " + i.Text + "."
 		if v.May(account.Support) {
-			out.Button, out.Link = "Send them again", v.Path(redeliverPath+"/%d", i.PartnerID)+"?state=failed"
+			out.Button = "Send them again"
+			out.Link = v.Path(redeliverPath+"/%d", i.PartnerID) + "?state=failed"
 		}
 	case today.CannotRedeem:
 		out.Text = plural.Of(i.Count, "license is", "licenses are") + " sold and not redeemed."
 		out.Button, out.Link = t.linkTo(v, "Set the redirect URL", urlsPath, i.PartnerID)
-	case today.MailGivenUp:
-		out.Title, out.Of, out.Button, out.Link = "Mail "+i.Subject, "mail "+i.Subject, "Look at it", v.Path(
-			mailsPath+"/%s", i.Subject,
-		)
 	case today.PlanUnchecked:
 		out.Button, out.Link = t.linkTo(v, "Check the price", plansPath, i.PartnerID)
-	case today.PaymentProblem:
-		kind, _, refundable := strings.Cut(i.Text, " ")
-		out.Title, out.Of, out.Text = "Payment problem "+i.Subject, "payment problem "+i.Subject, problemWords[payment.ProblemKind(kind)]
-		if v.May(account.Sell) && refundable {
-			out.Button, out.Link = "Refund", v.Path(paymentsPath+"/%s/refund", i.Subject)
-		} else if v.May(account.Sell) {
-			out.Button, out.Link = "Look at it", v.Path(paymentsPath)
-		}
-	case today.RefundedWorking:
-		out.Title = "License " + i.Subject
-		out.Of = "license " + i.Subject
-		out.URL = v.Path(licensesPath+"/%s", i.Subject)
-		out.Text = "Sold for " + i.Partner + "."
-		if v.May(account.Sell) {
-			out.Button, out.Link = "Refund", v.Path(licensesPath+"/%s/refund", i.Subject)+"?only=free"
-		}
 	case today.CertificateEnds:
 		out.Until = i.Until
 		out.Ends = "Valid until"
@@ -144,18 +127,55 @@ func (t *Today) item(v *Visit, i today.Item) todayItem {
 	return out
 }
 
+// ofSubject describes items about a mail, a payment or a license.
+func ofSubject(v *Visit, i today.Item, out *todayItem) {
+	switch i.Kind { //nolint:exhaustive // the others have no page of their own
+	case today.MailGivenUp:
+		out.Title = "Mail " + i.Subject
+		out.Of = "mail " + i.Subject
+		out.Button = "Look at it"
+		out.Link = v.Path(mailsPath+"/%s", i.Subject)
+	case today.PaymentProblem:
+		kind, _, refundable := strings.Cut(i.Text, " ")
+		out.Title = "Payment problem " + i.Subject
+		out.Of = "payment problem " + i.Subject
+		out.Text = problemWords[payment.ProblemKind(kind)]
+		if v.May(account.Sell) && refundable {
+			out.Button = "Refund"
+			out.Link = v.Path(paymentsPath+"/%s/refund", i.Subject)
+		} else if v.May(account.Sell) {
+			out.Button = "Look at it"
+			out.Link = v.Path(paymentsPath)
+		}
+	case today.RefundedWorking:
+		out.Title = "License " + i.Subject
+		out.Of = "license " + i.Subject
+		out.URL = v.Path(licensesPath+"/%s", i.Subject)
+		out.Text = "Sold for " + i.Partner + "."
+		if v.May(account.Sell) {
+			out.Button = "Refund"
+			out.Link = v.Path(licensesPath+"/%s/refund", i.Subject) + "?only=free"
+		}
+	}
+}
+
 // ofService describes items about the service itself.
 func (t *Today) ofService(v *Visit, i today.Item, out *todayItem) {
 	out.Title = i.Subject
 	switch i.Kind { //nolint:exhaustive // the others concern a partner
 	case today.QueueOld:
-		out.Title, out.Button, out.Link = "Deliveries", "See what is due", v.Path(deliveriesPath)+"?state=waiting&range=all"
+		out.Title = "Deliveries"
+		out.Button = "See what is due"
+		out.Link = v.Path(deliveriesPath) + "?state=waiting&range=all"
 		if i.Subject == today.Mails {
-			out.Title, out.Link = "Mails", v.Path(mailsPath)
+			out.Title = "Mails"
+			out.Link = v.Path(mailsPath)
 		}
 		out.Text = "The oldest is due since then and not sent."
 	case today.DiskFull:
-		out.Title, out.Button, out.Link = "The database's disk", "See the settings", v.Path(settingsPath)
+		out.Title = "The database's disk"
+		out.Button = "See the settings"
+		out.Link = v.Path(settingsPath)
 		if !t.area.Has(settingsPath, v) {
 			out.Button = ""
 			out.Link = ""
@@ -164,14 +184,16 @@ func (t *Today) ofService(v *Visit, i today.Item, out *todayItem) {
 		out.Title = "The last good backup"
 		out.Text = "Make a new one, and find out why none was made since."
 	case today.JobFailed:
-		out.Button, out.Link = "See the job", v.Path(jobsPath)
+		out.Button = "See the job"
+		out.Link = v.Path(jobsPath)
 	case today.KeyEnds:
 		out.Title = "Key " + i.Subject
 		out.Text = "It signs with " + i.Text + "."
 		out.Until = i.Until
 		out.Ends = "A year is over"
 		if v.May(account.Admin) {
-			out.Button, out.Link = "Rotate it", v.Path(keysPath+"/rotate")+"?alg="+i.Text
+			out.Button = "Rotate it"
+			out.Link = v.Path(keysPath+"/rotate") + "?alg=" + i.Text
 		}
 	}
 	out.Of = out.Title

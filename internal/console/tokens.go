@@ -56,10 +56,13 @@ func (s *System) tokens(w http.ResponseWriter, r *http.Request, v *Visit) error 
 			}
 		}
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("token-%d", token.ID), Cells: []ui.Cell{
-			{
-				Text: token.Name,
-				Note: fmt.Sprintf("token %d", token.ID),
-			}, {Status: tokenState(token, s.Now())}, {Text: scopesOf(token)}, {At: token.CreatedAt}, expires, used, do,
+			{Text: token.Name, Note: fmt.Sprintf("token %d", token.ID)},
+			{Status: tokenState(token, s.Now())},
+			{Text: scopesOf(token)},
+			{At: token.CreatedAt},
+			expires,
+			used,
+			do,
 		}})
 	}
 	view := recordsView{

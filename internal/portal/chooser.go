@@ -26,11 +26,7 @@ func (h *Handler) choose(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 		return nil
 	}
 	return h.Site.Render(
-		w,
-		r,
-		v,
-		"chooser",
-		ui.View{Title: "Choose an application", NoIndex: true, Data: choices(list)},
+		w, r, v, "chooser", ui.View{Title: "Choose an application", NoIndex: true, Data: choices(list)},
 	)
 }
 

@@ -113,14 +113,17 @@ func (h *Handler) noDelivery(r *http.Request, v *Visit) (ui.Empty, error) {
 		}, nil
 	}
 	return ui.Empty{
-		Title: "Nothing yet", Text: "Events are sent here as soon as a license is sold. Save your webhook URL first, and send yourself a test event.",
+		Title: "Nothing yet",
+		Text: "Events are sent here as soon as a license is sold. Save your webhook URL first, and send yourself a " +
+			"test event.",
 		URL: v.Path(setupPath), Action: "Go to Set-up",
 	}, nil
 }
 
 // countFailed adds the number of failed deliveries in the same span of time.
 func (h *Handler) countFailed(r *http.Request, v *Visit, f history.Filter, view *area.DeliveriesView) error {
-	n, more, err := h.History.Count(r.Context(), v.Partner.ID, history.Filter{State: history.Failed, From: f.From, To: f.To}, maxFailed)
+	failed := history.Filter{State: history.Failed, From: f.From, To: f.To}
+	n, more, err := h.History.Count(r.Context(), v.Partner.ID, failed, maxFailed)
 	if err != nil || n == 0 {
 		return err
 	}

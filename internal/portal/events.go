@@ -207,10 +207,12 @@ func shellPost(to string, s courier.Signer, eventID int64, body string) string {
 		`curl -X POST ` + ui.ShellQuote(to) + ` \`,
 		`  -H 'Content-Type: application/json; charset=UTF-8' \`,
 		`  -H ` + ui.ShellQuote(s.TimestampHeader()+": ") + `"${NOW}000" \`,
-		`  -H ` + ui.ShellQuote(s.SignatureHeader()+": ") + `"$(printf '%s' "${NOW}000$BODY" | openssl dgst -sha256 -hmac "$SECRET" | sed 's/^.* //')" \`,
+		`  -H ` + ui.ShellQuote(s.SignatureHeader()+": ") +
+			`"$(printf '%s' "${NOW}000$BODY" | openssl dgst -sha256 -hmac "$SECRET" | sed 's/^.* //')" \`,
 		`  -H ` + ui.ShellQuote(courier.HeaderID+": "+webhookID) + ` \`,
 		`  -H "` + courier.HeaderTimestamp + `: $NOW" \`,
-		`  -H "` + courier.HeaderSignature + `: v1,$(printf '%s' "` + webhookID + `.$NOW.$BODY" | openssl dgst -sha256 -mac HMAC -macopt "hexkey:$KEY" -binary | openssl base64 -A)" \`,
+		`  -H "` + courier.HeaderSignature + `: v1,$(printf '%s' "` + webhookID + `.$NOW.$BODY" | ` +
+			`openssl dgst -sha256 -mac HMAC -macopt "hexkey:$KEY" -binary | openssl base64 -A)" \`,
 		`  --data-binary "$BODY"`,
 	}, "\n")
 }

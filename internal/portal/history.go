@@ -40,8 +40,7 @@ func (h *Handler) history(w http.ResponseWriter, r *http.Request, v *Visit) erro
 	}
 	for _, e := range list {
 		view.List.Entries = append(
-			view.List.Entries,
-			ui.TimelineEntry{At: e.At, Title: e.Sentence(names), Text: origin(e, names)},
+			view.List.Entries, ui.TimelineEntry{At: e.At, Title: e.Sentence(names), Text: origin(e, names)},
 		)
 	}
 	if span.Before > 0 {

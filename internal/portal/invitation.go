@@ -21,7 +21,9 @@ func (h *Handler) invitations() *area.Invitations {
 				Team: o.Partner.Name, Role: string(o.Role), Says: o.Role.Sentence(), Email: o.Email, IsFor: o.IsFor,
 			}, err
 		},
-		Accept: func(ctx context.Context, v *visitor.Visitor, proof invitation.Proof, token string) (area.Accepted, error) {
+		Accept: func(
+			ctx context.Context, v *visitor.Visitor, proof invitation.Proof, token string,
+		) (area.Accepted, error) {
 			o, err := h.Inviter.Accept(ctx, v.Actor(), v.User.ID, proof, token)
 			return area.Accepted{
 				To:    (&Visit{Partner: o.Partner}).Path(""),

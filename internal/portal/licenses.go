@@ -245,20 +245,13 @@ func (h *Handler) licenseView(r *http.Request, v *Visit, key string) (page ui.Vi
 		return page, "", err
 	}
 	events, err := h.Events.OfLicense(
-		r.Context(),
-		l.ID,
-		event.Filter{},
-		paging.Page{Number: 1, Limit: maxLicenseEvents},
+		r.Context(), l.ID, event.Filter{}, paging.Page{Number: 1, Limit: maxLicenseEvents},
 	)
 	if err != nil {
 		return page, "", err
 	}
 	deliveries, err := h.History.List(
-		r.Context(),
-		v.Partner.ID,
-		history.Filter{LicenseID: l.ID},
-		history.Key{},
-		maxLicenseEvents,
+		r.Context(), v.Partner.ID, history.Filter{LicenseID: l.ID}, history.Key{}, maxLicenseEvents,
 	)
 	if err != nil {
 		return page, "", err
@@ -283,9 +276,7 @@ func (h *Handler) licenseView(r *http.Request, v *Visit, key string) (page ui.Vi
 
 // licenseTries reads the attempts of deliveries and their senders.
 func (h *Handler) licenseTries(
-	r *http.Request,
-	v *Visit,
-	list []history.Delivery,
+	r *http.Request, v *Visit, list []history.Delivery,
 ) (map[int64][]history.Try, knownPeople, error) {
 	ids := make([]int64, len(list))
 	for i, d := range list {
@@ -304,12 +295,7 @@ func (h *Handler) licenseTries(
 }
 
 func licenseEntryOf(
-	v *Visit,
-	l license.License,
-	e event.Event,
-	d history.Delivery,
-	tries []history.Try,
-	known knownPeople,
+	v *Visit, l license.License, e event.Event, d history.Delivery, tries []history.Try, known knownPeople,
 ) licenseEntry {
 	out := licenseEntry{
 		EventID: e.ID, At: e.At, Title: fmt.Sprintf("%s, tier %d", e.Kind, e.Tier), Text: e.Reason.Sentence(),
@@ -333,12 +319,11 @@ func licenseEntryOf(
 		}
 		t := tries[i]
 		a := licenseAttempt{
-			URL: v.Path(
-				deliveriesPath+"/%d/attempts/%d",
-				e.ID,
-				t.ID,
-			), Answer: area.AnswerWords(t.ID, t.Status, t.Success, t.Words()),
-			Took: area.Duration(true, t.Took), At: t.At, Success: t.Success,
+			URL:     v.Path(deliveriesPath+"/%d/attempts/%d", e.ID, t.ID),
+			Answer:  area.AnswerWords(t.ID, t.Status, t.Success, t.Words()),
+			Took:    area.Duration(true, t.Took),
+			At:      t.At,
+			Success: t.Success,
 		}
 		if !t.Manual.IsZero() {
 			a.By = known.who(t.Manual.By)

@@ -139,8 +139,7 @@ func spanTabs(v *Visit, hours int) ui.Tabs {
 	t := ui.Tabs{Label: "Time"}
 	for _, s := range spans {
 		t.Items = append(
-			t.Items,
-			ui.Tab{Label: s.label, URL: v.Path(overviewPath+"?hours=%d", s.hours), Current: s.hours == hours},
+			t.Items, ui.Tab{Label: s.label, URL: v.Path(overviewPath+"?hours=%d", s.hours), Current: s.hours == hours},
 		)
 	}
 	return t

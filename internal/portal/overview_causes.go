@@ -93,9 +93,7 @@ func (h *Handler) causeView(v *Visit, f overviewFacts, c history.Cause) causeVie
 	text += " since " + ui.InSentence(since)
 	if act, ok := before(f.acts, since, f.health.LastSuccessAt); ok {
 		text += fmt.Sprintf(
-			", right after this at %s: %s",
-			ui.InSentence(act.At),
-			strings.TrimSuffix(act.Sentence(f.names), "."),
+			", right after this at %s: %s", ui.InSentence(act.At), strings.TrimSuffix(act.Sentence(f.names), "."),
 		)
 	}
 	code := string(c.Cause)
@@ -107,10 +105,7 @@ func (h *Handler) causeView(v *Visit, f overviewFacts, c history.Cause) causeVie
 		"code":  {code},
 		"from":  {c.Oldest.UTC().Truncate(time.Second).Format(time.RFC3339)},
 	}.Encode()
-	view := causeView{
-		Deliveries: plural.Of(c.Deliveries, "delivery"),
-		Text:       text + ".", Diagnosis: c.Diagnosis,
-	}
+	view := causeView{Deliveries: plural.Of(c.Deliveries, "delivery"), Text: text + ".", Diagnosis: c.Diagnosis}
 	view.List = v.Path(deliveriesPath) + query
 	if v.Covers(partner.Developer) {
 		view.Redeliver = v.Path("/recover") + query

@@ -33,23 +33,31 @@ func (h *Handler) endpointState(v *Visit, f overviewFacts) endpointState {
 	case v.Partner.Paused():
 		s.Badge = "paused"
 		s.Title = "Paused by the marketplace"
-		s.Text = []string{"Nothing is sold for your application and nothing is sent to it. " + waitingText(e) + " Ask the marketplace."}
+		s.Text = []string{
+			"Nothing is sold for your application and nothing is sent to it. " + waitingText(e) +
+				" Ask the marketplace.",
+		}
 	case f.profile.WebhookURL == "":
-		s.Badge, s.Title, s.Link, s.Label = "waiting", "No webhook URL is set", v.Path(setupPath), "Set it up"
+		s.Badge = "waiting"
+		s.Title = "No webhook URL is set"
+		s.Link = v.Path(setupPath)
+		s.Label = "Set it up"
 		s.Text = []string{waitingText(e)}
 	case !e.ParkedAt.IsZero():
-		s.Badge, s.Title = "failed", "Parked, next probe at "+at(e.ProbeAt)
+		s.Badge = "failed"
+		s.Title = "Parked, next probe at " + at(e.ProbeAt)
 		s.Text = []string{
 			fmt.Sprintf("It fails since %s: %s.", at(e.FailingSince), strings.TrimSuffix(e.LastError, ".")),
 			waitingText(e),
 		}
 	case !e.FailingSince.IsZero():
-		s.Badge, s.Title = "failed", fmt.Sprintf(
-			"Failing since %s: %s", at(e.FailingSince), strings.TrimSuffix(e.LastError, "."),
-		)
+		s.Badge = "failed"
+		s.Title = fmt.Sprintf("Failing since %s: %s", at(e.FailingSince), strings.TrimSuffix(e.LastError, "."))
 		s.Text = []string{waitingText(e)}
 	case e.LastSuccessAt.IsZero():
-		s.Badge, s.Title, s.Text = "ready", "Ready, and nothing was sent yet", []string{waitingText(e)}
+		s.Badge = "ready"
+		s.Title = "Ready, and nothing was sent yet"
+		s.Text = []string{waitingText(e)}
 	default:
 		s.Badge = "ok"
 		s.Title = "Healthy"
@@ -74,8 +82,11 @@ func (h *Handler) parkingRule() []string {
 		lasts += wait
 	}
 	rule := []string{
-		fmt.Sprintf("When nothing but failures came back for %s, in %s or more, your URL is parked: the queue waits, and one event is sent every %s to see whether it is back. Status 410 parks it at once.",
-			inWords(p.ParkAfter), plural.Of(webhook.ParkAttempts, "attempt"), inWords(p.ProbeEvery)),
+		fmt.Sprintf(
+			"When nothing but failures came back for %s, in %s or more, your URL is parked: the queue waits, and one "+
+				"event is sent every %s to see whether it is back. Status 410 parks it at once.",
+			inWords(p.ParkAfter), plural.Of(webhook.ParkAttempts, "attempt"), inWords(p.ProbeEvery),
+		),
 		"The first success opens it, and what waits is sent, slowly at first. So does saving another URL.",
 	}
 	if n := len(p.Schedule); n > 0 {

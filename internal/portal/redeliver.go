@@ -120,7 +120,8 @@ func (h *Handler) plan(r *http.Request, v *Visit, a area.DeliveryQuery, rate int
 		return err
 	}
 	one, rest := a.Words()
-	view.Plan, view.Which = plan, plural.Of(plan.Count, one)+rest
+	view.Plan = plan
+	view.Which = plural.Of(plan.Count, one) + rest
 	if plan.Count > 0 {
 		view.Takes = area.Estimate(plan.Estimate)
 	}
@@ -200,11 +201,9 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request, v *Visit) error 
 		return h.showRedelivery(w, r, v, nil)
 	}
 	a.Filter.EventID = 0
-	j, err := h.Redeliveries.Begin(
-		r.Context(),
-		v.Actor(),
-		redelivery.Request{PartnerID: v.Partner.ID, Filter: a.Filter, LicenseKey: a.LicenseKey, Rate: rate},
-	)
+	j, err := h.Redeliveries.Begin(r.Context(), v.Actor(), redelivery.Request{
+		PartnerID: v.Partner.ID, Filter: a.Filter, LicenseKey: a.LicenseKey, Rate: rate,
+	})
 	switch {
 	case fault.Of(err) != nil:
 		return h.showRedelivery(w, r, v, err)
@@ -212,10 +211,7 @@ func (h *Handler) begin(w http.ResponseWriter, r *http.Request, v *Visit) error 
 		return err
 	}
 	return h.done(
-		w,
-		r,
-		v,
-		fmt.Sprintf("%s/%d", redeliverPath, j.ID),
+		w, r, v, fmt.Sprintf("%s/%d", redeliverPath, j.ID),
 		"The recovery has begun. You can leave this page and come back to it.",
 	)
 }
