@@ -39,9 +39,8 @@ func (b *Bulk) table() []Route {
 		at := bulkPath + "/" + string(act)
 		one := at + "/{" + string(act) + "_job}"
 		rows = append(rows, area.Actions(at, changes(act.Scope()), of(b.prepare(act)))...)
-		rows = append(
-			rows, row(Page, one+"/cancel", act.Scope(), b.askCancel(act)), row(Act, one, act.Scope(), b.change(act)),
-		)
+		rows = append(rows, area.Actions(one+"/cancel", changes(act.Scope()), of(b.cancel(act)))...)
+		rows = append(rows, row(Act, one, act.Scope(), b.change(act)))
 	}
 	return rows
 }
@@ -225,7 +224,7 @@ func (b *Bulk) find(r *http.Request, act bulk.Act) (bulk.Job, error) {
 	return job, area.Missing(err)
 }
 
-// change confirms, pauses, resumes or cancels a job, or chooses among its rows. The message
+// change confirms, pauses or resumes a job, or chooses among its rows. The message
 // afterwards must stay true while the page follows the job.
 func (b *Bulk) change(act bulk.Act) Serve {
 	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
@@ -249,9 +248,6 @@ func (b *Bulk) change(act bulk.Act) Serve {
 		case "resume":
 			do = b.Jobs.Resume
 			did = "You resumed it."
-		case "cancel":
-			do = b.Jobs.Cancel
-			did = "You cancelled it."
 		case "leave_out":
 			do = ticked(r, b.Jobs.LeaveOut)
 			did = "The rows are left out."
@@ -278,7 +274,7 @@ func (b *Bulk) refusedView(r *http.Request, v *Visit, job bulk.Job) ui.Confirm {
 	}
 	do := r.PostFormValue("do")
 	switch do {
-	case "start", "pause", "resume", "cancel", "leave_out", "put_back":
+	case "start", "pause", "resume", "leave_out", "put_back":
 	default:
 		return view
 	}
@@ -293,33 +289,31 @@ func (b *Bulk) refusedView(r *http.Request, v *Visit, job bulk.Job) ui.Confirm {
 	return view
 }
 
-// cancelView builds the page that asks whether to cancel a job.
-func (b *Bulk) cancelView(v *Visit, job bulk.Job) ui.Confirm {
-	call := b.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/bulk/%d/cancel", job.ID))
-	says := "Nothing was done so far, and nothing will be."
-	if job.Succeeded > 0 {
-		says = plural.Of(job.Succeeded, "row is", "rows are") + " done and stay so; the rest is left as it is."
-	}
-	return ui.Confirm{
-		Heading: fmt.Sprintf("Cancel bulk act %d", job.ID), Says: []string{says, "A cancelled one cannot go on."},
-		Call:   &call,
-		Action: v.Path("%s/%s/%d", bulkPath, job.Act, job.ID), Cancel: v.Path("%s/%d", bulkPath, job.ID),
-		Hidden: []ui.Param{{Name: "do", Value: "cancel"}},
-		Button: ui.Button{Label: "Cancel it", Busy: "Cancelling…", Kind: "danger"}, Back: "Keep it",
-	}
-}
-
-func (b *Bulk) askCancel(act bulk.Act) Serve {
-	return func(w http.ResponseWriter, r *http.Request, v *Visit) error {
+// cancel cancels the job of the path.
+func (b *Bulk) cancel(act bulk.Act) func(r *http.Request, v *Visit) (area.Action, error) {
+	return func(r *http.Request, v *Visit) (area.Action, error) {
 		job, err := b.find(r, act)
 		if err != nil {
-			return err
+			return area.Action{}, err
 		}
-		view := b.cancelView(v, job)
+		call := b.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/bulk/%d/cancel", job.ID))
+		view := ui.Confirm{
+			Heading: fmt.Sprintf("Cancel bulk act %d", job.ID), Cancel: v.Path("%s/%d", bulkPath, job.ID), Call: &call,
+		}
 		if !job.Open() {
 			view.Says = []string{fmt.Sprintf("It is %s; nothing of it is left to cancel.", job.Status())}
-			view.Action = ""
+			return area.Action{Ask: view}, nil
 		}
-		return b.area.Confirm(w, r, v, http.StatusOK, view)
+		says := "Nothing was done so far, and nothing will be."
+		if job.Succeeded > 0 {
+			says = plural.Of(job.Succeeded, "row is", "rows are") + " done and stay so; the rest is left as it is."
+		}
+		view.Says = []string{says, "A cancelled one cannot go on."}
+		view.Button = ui.Button{Label: "Cancel it", Busy: "Cancelling…", Kind: "danger"}
+		view.Back = "Keep it"
+		return area.Action{Ask: view, Do: func(ctx context.Context) (string, error) {
+			_, err := b.Jobs.Cancel(ctx, v.Actor(), job.ID)
+			return "You cancelled it.", err
+		}}, nil
 	}
 }

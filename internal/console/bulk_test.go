@@ -71,8 +71,10 @@ func TestBulkHold(t *testing.T) {
 		t.Errorf("%d audit entries with the person", n)
 	}
 	// The same form again, and acts on a finished job.
+	id := at[strings.LastIndex(at, "/")+1:]
+	wants(t, h.as(support).Post(path("/bulk/hold/%s/cancel", id)), http.StatusConflict, "nothing of it is left to cancel")
+	wants(t, h.as(admin).Post(path("/bulk/pause/%s/cancel", id)), http.StatusNotFound)
 	for _, do := range []string{"start", "pause", "resume", "cancel", "nonsense", ""} {
-		id := at[strings.LastIndex(at, "/")+1:]
 		if again := h.as(support).Post(path("/bulk/hold/%s", id), "do", do); again.Status < 400 || again.Status >= 500 || again.Status == http.StatusNotFound {
 			t.Errorf("%q when it is done: %d", do, again.Status)
 		}
@@ -132,8 +134,9 @@ func TestBulkUnconfirmed(t *testing.T) {
 	h := start(t)
 	h.sold()
 	_, at := h.chooseAll(support, path("/licenses?partner_id=%d", h.tide.ID), "Hold", "reason", "held")
-	wants(t, h.as(support).Get(strings.Replace(at, "/bulk/", "/bulk/hold/", 1)+"/cancel"), http.StatusOK, "Cancel it Keep it")
-	h.as(support).Post(strings.Replace(at, "/bulk/", "/bulk/hold/", 1), "do", "cancel")
+	ask := h.as(support).Get(strings.Replace(at, "/bulk/", "/bulk/hold/", 1) + "/cancel")
+	wants(t, ask, http.StatusOK, "Cancel it Keep it")
+	h.as(support).Press(ask, "Cancel it").WantRedirect(at)
 	page := h.as(support).Get(at)
 	wants(t, page, http.StatusOK, "Nobody confirmed it, so nothing was done.", "What would have happened", "1 × The license becomes deactivated")
 	wantsNone(t, page, "What was confirmed", "can be done")

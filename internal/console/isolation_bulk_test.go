@@ -35,6 +35,7 @@ func init() {
 		registry.Queries[at] = func(*harness, known) url.Values { return filter }
 		registry.Forms[at] = form()
 		registry.Forms[at+"/{"+string(act)+"_job}"] = form("do", "start")
+		registry.Forms[at+"/{"+string(act)+"_job}/cancel"] = form()
 	}
 }
 
