@@ -57,8 +57,8 @@ test: chromium php deploy-tools ## go vet and all tests, on SQLite and on a temp
 	CGO_ENABLED=0 $(GO) test -C tools -count=1 ./manifests # the cache does not see files of another module
 	script/with-postgres env $(TEST) -exec "$(CURDIR)/script/on-both" $(ALL)
 
-system-test: ## What needs several builds or nodes, such as an upgrade under load (takes minutes, and the whole history)
-	script/with-postgres env CLAVIGER_SYSTEM_TEST=1 CGO_ENABLED=0 script/temporary $(GO) test -count=1 -timeout 12m -v ./internal/e2e/system
+system-test: deploy-tools ## What needs several builds or nodes: upgrades, proxies, poolers, failovers (takes minutes, and the whole history)
+	script/with-postgres env CLAVIGER_SYSTEM_TEST=1 CGO_ENABLED=0 script/temporary $(GO) test -count=1 -timeout 30m -v ./internal/e2e/system
 
 chromium: ## Install Chromium, in which pages are looked at, where it is missing
 	@script/chromium >/dev/null

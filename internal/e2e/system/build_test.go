@@ -123,7 +123,7 @@ func unpack(commit, to string) error {
 
 // build builds the program of a folder.
 func build(source, to, overlay string) error {
-	args := []string{"build", "-trimpath", "-ldflags=-s -w", "-buildvcs=false", "-o", to}
+	args := []string{"build", "-ldflags=-s -w", "-buildvcs=false", "-o", to}
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}

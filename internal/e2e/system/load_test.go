@@ -121,7 +121,8 @@ func begin(t *testing.T, c card, public string, through http.RoundTripper) *load
 	l.every(300*time.Millisecond, func() { l.exchange(visitor) })
 	member := l.client()
 	l.signIn(member, l.card.Member)
-	l.every(200*time.Millisecond, func() { l.send(member, "portal", "GET", "/portal/", nil, "", 200) })
+	overview := fmt.Sprintf("/portal/%d/overview", l.card.Partner.ID)
+	l.every(200*time.Millisecond, func() { l.send(member, "portal", "GET", overview, nil, "", 200) })
 	return l
 }
 
@@ -268,21 +269,22 @@ type sold struct {
 }
 
 // order returns the body of an order with a new number.
-func (l *load) order() map[string]any {
+func (l *load) order(email string) map[string]any {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.number++
 	return map[string]any{
 		"partner_id": l.card.Partner.ID, "tier": 1, "external_id": fmt.Sprintf("order-%d", l.number),
-		"user": map[string]string{"email": l.card.Buyer.Email},
+		"user": map[string]string{"email": email},
 	}
 }
 
-// sell sells a license, and changes it twice: three events, whose order counts.
+// sell sells a license, and changes it twice: three events, whose order counts. The buyer is not the one
+// who connects licenses, because a license on hold cannot be connected.
 func (l *load) sell() {
 	c := &http.Client{Transport: l.through, Timeout: 20 * time.Second}
 	var made sold
-	a := l.send(c, "sale", "POST", "/operator/v1/purchases", l.order(), l.card.OperatorToken, 201)
+	a := l.send(c, "sale", "POST", "/operator/v1/purchases", l.order("held@example.com"), l.card.OperatorToken, 201)
 	if a.status != http.StatusCreated {
 		return
 	}
@@ -294,7 +296,10 @@ func (l *load) sell() {
 
 func (l *load) batch() {
 	c := &http.Client{Transport: l.through, Timeout: 20 * time.Second}
-	list := []any{l.order(), l.order(), l.order(), l.order(), l.order()}
+	var list []any
+	for range 5 {
+		list = append(list, l.order(l.card.Buyer.Email))
+	}
 	a := l.send(c, "batch", "POST", "/operator/v1/purchases/batch", list, l.card.OperatorToken, 200)
 	if n := strings.Count(a.body, `"status":201`); a.status == http.StatusOK && n != len(list) {
 		l.Errorf("%d of a batch of %d are sold: %.300s", n, len(list), a.body)

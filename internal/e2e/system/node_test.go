@@ -97,12 +97,15 @@ func (j *journal) String() string {
 	return j.text.String()
 }
 
-// serve starts a node at an address and waits until it is ready.
-func serve(t *testing.T, program, db, addr, public string) *node {
+// serve starts a node at an address, with additional arguments, and waits until it is ready.
+func serve(t *testing.T, program, db, addr, public string, more ...string) *node {
 	t.Helper()
 	n := &node{TB: t, addr: addr, log: &journal{}}
-	n.cmd = exec.CommandContext(t.Context(), program, "serve", "--db", db, "--addr", addr, "--public-url", public,
-		"--allow-private-targets", "--rate-limit", "0", "--admin-addr", "off")
+	args := []string{
+		"serve", "--db", db, "--addr", addr, "--public-url", public,
+		"--allow-private-targets", "--rate-limit", "0", "--admin-addr", "off",
+	}
+	n.cmd = exec.CommandContext(t.Context(), program, append(args, more...)...)
 	n.cmd.Env = environment()
 	n.cmd.Dir = t.TempDir()
 	n.cmd.Stderr = n.log
