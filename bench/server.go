@@ -60,7 +60,8 @@ func serveService(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := json.NewEncoder(os.Stdout).Encode(yard.Address{Addr: service.Addr(), Admin: service.AdminAddr(), Pprof: service.PprofAddr()}); err != nil {
+	at := yard.Address{Addr: service.Addr(), Admin: service.AdminAddr(), Pprof: service.PprofAddr()}
+	if err := json.NewEncoder(os.Stdout).Encode(at); err != nil {
 		return err
 	}
 	return service.Run(ctx)

@@ -74,7 +74,8 @@ func (e *examination) say(name string, r Result, do, text string, args ...any) {
 // database opens the database and compares its schema with this program's.
 func (e *examination) database(ctx context.Context) {
 	if err := sqldb.CheckLeftLog(e.cfg.DB); !e.cfg.Postgres() && err != nil {
-		e.say("database", Failed, "Put the file back beside its log, or restore a backup with claviger restore.", "%v", err)
+		const advice = "Put the file back beside its log, or restore a backup with claviger restore."
+		e.say("database", Failed, advice, "%v", err)
 		return
 	}
 	if _, err := os.Stat(e.cfg.DB); !e.cfg.Postgres() && errors.Is(err, fs.ErrNotExist) {

@@ -56,7 +56,8 @@ func (e *examination) stripeRefused(name, mode string, err error) {
 		e.say(name, Failed, "Copy the key again from Developers, API keys at Stripe, and see that it was not revoked.",
 			"Stripe does not know the key of stripe-secret-key")
 	case http.StatusForbidden:
-		e.say(name, Warned, "Give the restricted key Read for Webhook Endpoints at Stripe, or look at the endpoint there.",
+		e.say(name, Warned,
+			"Give the restricted key Read for Webhook Endpoints at Stripe, or look at the endpoint there.",
 			"the key works, in %s mode, but may not see where webhooks go", mode)
 	default:
 		e.say(name, Failed, "Try again in a minute; Stripe's status page says whether it is down.", "%v", err)

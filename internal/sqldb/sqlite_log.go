@@ -83,7 +83,7 @@ func (b *logBound) keep(c *sqliteConn) {
 	b.next = b.pages + b.limit/4
 	if b.pages > 2*b.limit && !b.warned {
 		b.warned = true
-		b.log.Warn("the database's log grows, because a reader uses an older state of it; the log is emptied when that ends",
+		b.log.Warn("the database's log grows, because a reader uses an older state; it is emptied when that ends",
 			"file", b.path+"-wal", "pages", b.pages, "limit", b.limit, "err", err)
 	}
 }

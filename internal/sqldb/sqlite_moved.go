@@ -54,8 +54,8 @@ func (p *place) moved() error {
 		return nil
 	}
 	p.gone.Store(true)
-	return fmt.Errorf("%w: %s or its -wal was moved, deleted or replaced; put both back before you stop this process, then restart it",
-		ErrMoved, p.path)
+	return fmt.Errorf("%w: %s or its -wal was moved, deleted or replaced; put both back before you stop this process, "+
+		"then restart it", ErrMoved, p.path)
 }
 
 // same reports whether path still leads to the file. An error of the disk is no answer.
@@ -89,8 +89,9 @@ func CheckLeftLog(path string) error {
 	if file, err := os.Stat(path); err == nil && file.Size() > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s-wal has data, but %s is missing or empty; put the database back beside its log, or restore a "+
-		"backup; for a new, empty database start claviger serve with --new-database, which renames the log", ErrLeftLog, path, path)
+	return fmt.Errorf("%w: %s-wal has data, but %s is missing or empty; put the database back beside its log, or "+
+		"restore a backup; for a new, empty database start claviger serve with --new-database, which renames the log",
+		ErrLeftLog, path, path)
 }
 
 // setAside renames the log and the shared memory of a missing database by the time of the last write.

@@ -196,7 +196,8 @@ func (h Health) after(t *tally, now time.Time, p Policy) Health {
 func writeHealth(tx *sqldb.Tx, partnerID int64, before, after Health, t *tally, now time.Time) {
 	if after != before {
 		tx.Queue(`UPDATE endpoints SET failing_since = $2, failures = $3, parked_at = $4, probe_at = $5, probed = $6,
-			last_taken_at = $7, last_error_at = $8, last_error = $9, draining = $10, updated_at = $11 WHERE partner_id = $1`,
+			last_taken_at = $7, last_error_at = $8, last_error = $9, draining = $10, updated_at = $11
+			WHERE partner_id = $1`,
 			partnerID, after.failingSince, after.failures, after.parkedAt, after.probeAt, after.probed, after.takenAt,
 			after.errorAt, after.error, int(after.draining), now)
 	}

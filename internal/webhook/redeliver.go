@@ -14,8 +14,8 @@ import (
 // putBack puts deliveries into the outbox, due now ($1); a condition on deliveries d follows. The
 // new generation is that time: the answer to an attempt in flight then has no effect.
 var putBack = `INSERT INTO outbox (event_id, partner_id, license_id, state, attempts, due_at, generation, created_at,
-	updated_at) SELECT d.event_id, d.partner_id, d.license_id, ` + strconv.Itoa(int(Pending)) + `, 0, CAST($1 AS bigint),
-	CAST($1 AS bigint), d.created_at, CAST($1 AS bigint) FROM deliveries AS d WHERE `
+	updated_at) SELECT d.event_id, d.partner_id, d.license_id, ` + strconv.Itoa(int(Pending)) + `, 0,
+	CAST($1 AS bigint), CAST($1 AS bigint), d.created_at, CAST($1 AS bigint) FROM deliveries AS d WHERE `
 
 // putBackDue resets a delivery that is already in the outbox. A pending one keeps its attempts.
 var putBackDue = ` ON CONFLICT (event_id) DO UPDATE SET state = excluded.state, updated_at = $1, due_at = $1,

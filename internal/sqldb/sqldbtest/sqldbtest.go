@@ -178,8 +178,8 @@ func postgresTemplate(ctx context.Context) (name string, err error) {
 		return "", err
 	}
 	var made bool
-	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)", name).Scan(&made); err != nil ||
-		made {
+	err = conn.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_database WHERE datname = $1)", name).Scan(&made)
+	if err != nil || made {
 		return name, err
 	}
 	half := name + "_half"

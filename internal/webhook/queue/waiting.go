@@ -15,10 +15,9 @@ import (
 func (f *Figures) Waiting(ctx context.Context, partnerID int64) (outage.Counts, error) {
 	var c outage.Counts
 	err := f.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		open := sqldb.QueueQuery(tx, func(r *sqldb.Row, c *outage.Counts) error {
-			return r.Scan(&c.Waiting, &c.Oldest)
-		},
-			`SELECT count(*), coalesce(min(created_at), 0) FROM outbox WHERE partner_id = $1 AND `+webhook.IsPending, partnerID)
+		scan := func(r *sqldb.Row, c *outage.Counts) error { return r.Scan(&c.Waiting, &c.Oldest) }
+		open := sqldb.QueueQuery(tx, scan, `SELECT count(*), coalesce(min(created_at), 0) FROM outbox
+			WHERE partner_id = $1 AND `+webhook.IsPending, partnerID)
 		parked := sqldb.QueueQuery(tx, sqldb.Value[time.Time], `SELECT parked_at FROM endpoints
 			WHERE partner_id = $1`, partnerID)
 		var err error

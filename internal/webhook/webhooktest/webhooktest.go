@@ -26,8 +26,8 @@ func Box(t testing.TB) *webhook.Outbox {
 			VALUES (1, '', '', '', $1, $1, 0, 0)`, false)
 		for id := range 2 {
 			tx.Queue(
-				`INSERT INTO licenses (id, partner_id, ord, license_key, redemption_id, status, tier, owner_id, redeemed, released, held,
-				erased, epoch, event_ms, created_at, updated_at)
+				`INSERT INTO licenses (id, partner_id, ord, license_key, redemption_id, status, tier, owner_id, redeemed,
+				released, held, erased, epoch, event_ms, created_at, updated_at)
 				VALUES ($1, 1, $1, $2, $2, 1, 1, 0, $3, $3, 0, $3, 0, 0, 0, 0)`,
 				id+1,
 				fmt.Sprint("key", id+1),
@@ -37,7 +37,8 @@ func Box(t testing.TB) *webhook.Outbox {
 		for i, license := range []int{1, 1, 1, 2} {
 			at := Start.Add(time.Duration(i) * time.Hour)
 			tx.Queue(
-				`INSERT INTO events (id, partner_id, ord, license_id, license_key, kind, tier, previous_tier, reason, event_ms, status, created_at)
+				`INSERT INTO events (id, partner_id, ord, license_id, license_key, kind, tier, previous_tier, reason,
+				event_ms, status, created_at)
 				VALUES ($1, 1, $1, $2, '', 1, 1, 0, '', 0, 1, $3)`,
 				i+1,
 				license,
