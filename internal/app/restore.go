@@ -1,10 +1,11 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"claviger/internal/account"
 	"claviger/internal/audit"
@@ -86,11 +87,48 @@ func finishAlone(ctx context.Context, db *sqldb.DB, cfg Config, f Finishing) (Fi
 		return Finished{}, err
 	}
 	// After the migrations, because a database from before them may have no table of nodes.
-	if n, err := cluster.Running(ctx, db); err != nil || n > 0 {
-		return Finished{}, cmp.Or(err, errServing)
+	if cfg.Postgres() {
+		if err := notServing(ctx, db); err != nil {
+			return Finished{}, err
+		}
 	}
 	return finish(ctx, db, f)
 }
+
+// notServing returns an error if nodes run. A fresh dump has the rows of nodes that ran when it was
+// made: they expire, while a node that runs writes its row every second.
+func notServing(ctx context.Context, db *sqldb.DB) error {
+	var first time.Time
+	for range rowsExpire / rowsEvery {
+		list, err := cluster.List(ctx, db)
+		if err != nil {
+			return err
+		}
+		list = slices.DeleteFunc(list, func(m cluster.Member) bool { return m.Silent })
+		if len(list) == 0 {
+			return nil
+		}
+		last := slices.MaxFunc(list, func(a, b cluster.Member) int { return a.BeatAt.Compare(b.BeatAt) }).BeatAt
+		if first.IsZero() {
+			first = last
+		}
+		if last.After(first) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(rowsEvery):
+		}
+	}
+	return errServing
+}
+
+// rowsExpire is longer than the rows of dead nodes count, and rowsEvery how often they are read.
+const (
+	rowsExpire = 15 * time.Second
+	rowsEvery  = 250 * time.Millisecond
+)
 
 // errServing means that ids would be given twice, and that erased people would be seen.
 var errServing = errors.New("nodes of the service run on this database; stop all of them first")
