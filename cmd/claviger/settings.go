@@ -24,7 +24,9 @@ type given struct {
 func settingFlags(cmd *cobra.Command, mode app.Mode, only ...string) *given {
 	g := &given{mode: mode, values: map[string]string{}}
 	for _, s := range app.Settings(mode) {
-		if len(only) > 0 && !slices.Contains(only, s.Name) {
+		// Each command on the database may need the way past a pooler.
+		named := slices.Contains(only, s.Name) || s.Name == "db-direct-url" && slices.Contains(only, "db")
+		if len(only) > 0 && !named {
 			continue
 		}
 		f := cmd.Flags().VarPF(&settingFlag{g.values, s.Name, s.Value, s.Default}, s.Name, "", s.Help)

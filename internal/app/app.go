@@ -168,11 +168,18 @@ func (a *App) build(ctx context.Context, db *sqldb.DB) error {
 	if err != nil {
 		return err
 	}
-	a.server.Handler = a.guard.protect(routes)
+	a.server.Handler = a.guard.protect(inRequest(routes))
 	if cfg.Wrap != nil {
 		a.server.Handler = cfg.Wrap(a.server.Handler)
 	}
 	return nil
+}
+
+// inRequest bounds the waits of requests for the database.
+func inRequest(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(sqldb.InRequest(r.Context())))
+	})
 }
 
 // newApp sets the fields that every part of the App needs.

@@ -27,6 +27,9 @@ type Config struct {
 	PprofAddr           string        // address of profiles; "": none
 	PublicURL           string        // without a trailing slash; "" is Addr
 	DB                  string        // a file (SQLite) or postgres://…
+	DirectURL           string        // postgres://… past a pooler in DB; "" is DB
+	DBTimeout           time.Duration // of a request's call of PostgreSQL; 0: none
+	DBJobTimeout        time.Duration // of another statement of PostgreSQL; 0: none
 	BackupDir           string        // folder for backups of SQLite; "": none are made
 	BackupEvery         time.Duration // between two backups
 	BackupKeep          int           // number of backups to keep
@@ -134,8 +137,10 @@ func (c Config) mailsOff() []mail.Kind {
 }
 
 // Postgres reports whether the data is in PostgreSQL, not in a file.
-func (c Config) Postgres() bool {
-	return strings.HasPrefix(c.DB, "postgres://") || strings.HasPrefix(c.DB, "postgresql://")
+func (c Config) Postgres() bool { return isPostgres(c.DB) }
+
+func isPostgres(url string) bool {
+	return strings.HasPrefix(url, "postgres://") || strings.HasPrefix(url, "postgresql://")
 }
 
 // drainDelay returns the time between turning unready and refusing connections. Several nodes need

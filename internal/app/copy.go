@@ -26,19 +26,29 @@ func Copy(
 	target.DB = to
 	proof := &keyProof{source: source, target: target}
 	done, err = dbcopy.Run(ctx, dbcopy.Spec{
-		From: from, To: to, FromName: fullDB(source), ToName: fullDB(target), Now: Now(), Log: cfg.logger(),
+		From: cfg.past(from), To: cfg.past(to), FromName: fullDB(source), ToName: fullDB(target), Now: Now(), Log: cfg.logger(),
 		Skip: cluster.Tables, Running: cluster.Running, Prove: proof.check, Tell: tell,
 	})
 	return done, proof.hint, copyFailed(err)
 }
 
+// past returns the URL past a pooler, if there is one for a database: a copy locks sessions, which a
+// pooler mixes.
+func (c Config) past(db string) string {
+	if db == c.DB && c.DirectURL != "" {
+		return c.DirectURL
+	}
+	return db
+}
+
 // GiveUpCopy makes a database with an unfinished copy usable again.
 func GiveUpCopy(ctx context.Context, cfg Config, from string) error {
-	cfg.DB = from
+	source := cfg
+	source.DB = from
 	return copyFailed(
 		dbcopy.GiveUp(
 			ctx,
-			dbcopy.Spec{From: from, FromName: fullDB(cfg), Log: cfg.logger(), Running: cluster.Running},
+			dbcopy.Spec{From: cfg.past(from), FromName: fullDB(source), Log: cfg.logger(), Running: cluster.Running},
 		),
 	)
 }

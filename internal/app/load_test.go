@@ -43,6 +43,7 @@ func folder(t *testing.T, mode fs.FileMode) string {
 func TestDefaults(t *testing.T) {
 	serve := app.Config{
 		Addr: "127.0.0.1:8080", AdminAddr: "127.0.0.1:8081", DB: "claviger.db", BackupEvery: 24 * time.Hour, BackupKeep: 7,
+		DBTimeout: 5 * time.Second, DBJobTimeout: time.Minute,
 		RateLimit: 600, LogLevel: slog.LevelInfo, LogFormat: app.JSON, RequireSecondFactor: account.RequireOperators, StaffLife: 12 * time.Hour, StaffIdle: time.Hour, ShutdownTimeout: 15 * time.Second, Migrate: true,
 		Name: "Claviger", CodeLife: 10 * time.Minute, AccessLife: time.Hour, RefreshLife: 30 * 24 * time.Hour,
 		ParkAfter: time.Hour, ProbeEvery: 5 * time.Minute, MailBuyers: notice.Shop, KeepResponses: 400 * 24 * time.Hour,
@@ -219,8 +220,9 @@ func TestShow(t *testing.T) {
 			"postgres://host/db?password=hush": "postgres://host/db?password=xxxxx",
 			"postgres://me:hu%zz@host/db":      "********",
 		},
-		"secret-key": {"": "", key: "********"},
-		"addr":       {":1": ":1"},
+		"db-direct-url": {"postgres://me:hush@host/db": "postgres://me:xxxxx@host/db"},
+		"secret-key":    {"": "", key: "********"},
+		"addr":          {":1": ":1"},
 	}
 	for _, s := range app.Settings(app.Serve) {
 		for value, want := range shown[s.Name] {

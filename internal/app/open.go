@@ -50,6 +50,7 @@ func openUnmarked(ctx context.Context, cfg Config, mustExist bool) (*sqldb.DB, e
 func open(ctx context.Context, cfg Config, mustExist bool) (*sqldb.DB, error) {
 	db, err := sqldb.Open(ctx, cfg.DB, sqldb.Options{
 		Readers: cfg.ReadConnections, Log: cfg.Log, MustExist: mustExist, NewDatabase: cfg.NewDatabase,
+		DirectURL: cfg.DirectURL, Timeout: cfg.DBTimeout, JobTimeout: cfg.DBJobTimeout,
 	})
 	if mustExist && errors.Is(err, fs.ErrNotExist) {
 		return nil, noDatabase(cfg)

@@ -32,6 +32,15 @@ func text(at func(*Config) *string) func(*Config, string) error {
 	}
 }
 
+// directURL checks the URL past a pooler. A mistake in it is not quoted, because it may have a password.
+func directURL(c *Config, v string) error {
+	if v != "" && !isPostgres(v) {
+		return errors.New("must be the URL of a PostgreSQL server, such as postgres://user:password@host/name")
+	}
+	c.DirectURL = v
+	return nil
+}
+
 // address parses a host and port; off means no address.
 func address(at func(*Config) *string) func(*Config, string) error {
 	return func(c *Config, v string) error {

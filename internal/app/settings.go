@@ -37,6 +37,12 @@ type Setting struct {
 	set func(*Config, string) error
 }
 
+// Maximum timeouts of the database. A request ends after 45 s in any case.
+const (
+	maxDBTimeout    = 30 * time.Second
+	maxDBJobTimeout = 24 * time.Hour
+)
+
 // settings is the only list of settings. Flags, variables, the file, `config check` and the page in
 // docs are derived from it.
 var settings = []Setting{
@@ -65,6 +71,23 @@ var settings = []Setting{
 		Name: "db", Value: "file|url", Default: "claviger.db", dev: "-", Secret: true,
 		Help: "Where the data is: a file (SQLite) or postgres://user:password@host/name",
 		set:  text(func(c *Config) *string { return &c.DB }),
+	},
+	{
+		Name: "db-direct-url", Value: "url", Secret: true,
+		Help: "With a pooler in db: the address of the PostgreSQL server itself, for messages between nodes, locks, " +
+			"migrations and copies; without it, db",
+		set: directURL,
+	},
+	{
+		Name: "db-timeout", Value: "duration", Default: "5s",
+		Help: "How long a request may wait for PostgreSQL before the answer is 503",
+		set:  duration(maxDBTimeout, func(c *Config) *time.Duration { return &c.DBTimeout }),
+	},
+	{
+		Name: "db-job-timeout", Value: "duration", Default: "60s",
+		Help: "How long PostgreSQL may take for one statement of an import, an export, a bulk job, a preview, a batch " +
+			"or work in the background",
+		set: duration(maxDBJobTimeout, func(c *Config) *time.Duration { return &c.DBJobTimeout }),
 	},
 	{
 		Name: "backup-dir", Value: "folder",
@@ -330,7 +353,7 @@ func (s Setting) Show(value string) string {
 		return value
 	}
 	switch s.Name {
-	case "db":
+	case "db", "db-direct-url":
 	case "smtp-url":
 		return mail.Show(value)
 	default:

@@ -41,7 +41,8 @@ func New(t testing.TB, change ...func(*app.Config)) *Harness {
 }
 
 // Config returns the configuration of New: no rate limit, partners may be on this machine, and
-// nothing on standard error.
+// nothing on standard error. Waits for the database have no bound, because a test may run on a slow
+// machine.
 func Config(t testing.TB, change ...func(*app.Config)) app.Config {
 	t.Helper()
 	cfg := app.Defaults(app.Serve)
@@ -50,6 +51,8 @@ func Config(t testing.TB, change ...func(*app.Config)) app.Config {
 	cfg.AdminAddr = ""
 	cfg.SecretKey = SecretKey
 	cfg.RateLimit = 0
+	cfg.DBTimeout = 0
+	cfg.DBJobTimeout = 0
 	cfg.AllowPrivateTargets = true
 	for _, fn := range change {
 		fn(&cfg)
@@ -66,7 +69,9 @@ func build(t testing.TB, cfg app.Config, log *Log) *Harness {
 		cfg.Log = cfg.Logger(log)
 		log.ShowErrors(t)
 	}
-	db, err := sqldb.Open(t.Context(), cfg.DB, sqldb.Options{Log: cfg.Log})
+	db, err := sqldb.Open(t.Context(), cfg.DB, sqldb.Options{
+		Log: cfg.Log, DirectURL: cfg.DirectURL, Timeout: cfg.DBTimeout, JobTimeout: cfg.DBJobTimeout,
+	})
 	if err != nil {
 		t.Fatalf("open the database: %v", err)
 	}

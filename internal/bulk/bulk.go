@@ -159,6 +159,7 @@ func (s *Store) Prepare(ctx context.Context, by audit.Actor, o Order) (Job, erro
 	if err := o.Check(); err != nil {
 		return Job{}, err
 	}
+	ctx = sqldb.InJob(ctx)
 	targets, err := o.Select(ctx, MaxRows+1)
 	switch {
 	case err != nil:

@@ -63,6 +63,7 @@ const batchTimeout = 30 * time.Second
 // Run writes the file. An error after the first byte means that the file is incomplete: the caller
 // must end the answer so that the client notices.
 func (x *Exporter) Run(ctx context.Context, to io.Writer, j Job) error {
+	ctx = sqldb.InJob(ctx)
 	owner := actor{j.By.Kind, j.By.ID}
 	most := cmp.Or(x.PerActor, 3)
 	ended, ok := x.open.Enter(owner, most)

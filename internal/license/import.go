@@ -60,6 +60,7 @@ var errDryRun = errors.New("nothing is stored in a dry run")
 // for each, whose reason is event.Operator. It sends no emails. Repeating it changes nothing. The
 // error concerns the licenses without a result.
 func (r *Store) Import(ctx context.Context, by audit.Actor, list []Import, o ImportOptions) ([]ImportResult, error) {
+	ctx = sqldb.InJob(ctx)
 	results := make([]ImportResult, len(list))
 	var partners []int64
 	of := map[int64][]int{}

@@ -49,7 +49,7 @@ func (p *preview) answersInside() bool { return true }
 
 func (p *preview) write(ctx context.Context, db *sqldb.DB, fn func(*sqldb.Tx) error) error {
 	before := p.effects
-	err := db.Write(ctx, func(tx *sqldb.Tx) error {
+	err := db.Write(sqldb.InJob(ctx), func(tx *sqldb.Tx) error {
 		p.effects = before // a transaction may run more than once
 		if err := fn(tx); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/idempotency"
 	"claviger/internal/license"
+	"claviger/internal/sqldb"
 	"claviger/internal/wire"
 )
 
@@ -137,7 +138,7 @@ func (b *batch) sellNext(r *http.Request, licenses *license.Store) {
 			at = append(at, i)
 		}
 	}
-	for n, result := range licenses.PurchaseAll(r.Context(), set) {
+	for n, result := range licenses.PurchaseAll(sqldb.InJob(r.Context()), set) {
 		b.results[at[n]] = result
 		b.sold[at[n]] = true
 	}

@@ -69,11 +69,37 @@ func openPostgres(ctx context.Context, url string, o Options) (engine, error) {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
 	p.health.pool = p.pool
-	if err := p.pool.Ping(ctx); err != nil {
+	if err := errors.Join(p.pool.Ping(ctx), p.checkDirect(ctx)); err != nil {
 		p.pool.Close()
 		return nil, fmt.Errorf("reach the database: %w", err)
 	}
 	return p, nil
+}
+
+// errElsewhere means that a migration would change another database than the one in use.
+var errElsewhere = errors.New("the direct URL leads to another database than the URL")
+
+// checkDirect checks that both URLs lead to one database: to the same one of the same server.
+func (p *postgres) checkDirect(ctx context.Context) error {
+	if !p.direct {
+		return nil
+	}
+	own, err := p.reserve(ctx)
+	if err != nil {
+		return fmt.Errorf("by the direct URL: %w", err)
+	}
+	defer closeNow(ctx, own.conn)
+	const identity = `SELECT oid::text || ' ' || extract(epoch FROM pg_postmaster_start_time())::text FROM pg_database
+		WHERE datname = current_database()`
+	there, err := One(ctx, own, Value[string], identity)
+	if err != nil {
+		return err
+	}
+	here, err := One(ctx, &DB{engine: p}, Value[string], identity)
+	if err == nil && here != there {
+		err = errElsewhere
+	}
+	return err
 }
 
 // ownConfig returns the configuration of connections outside the pool.
