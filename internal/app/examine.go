@@ -67,6 +67,9 @@ func Examine(ctx context.Context, cfg Config) []Finding {
 	return e.all
 }
 
+// again is the advice for a read of the database that failed after others succeeded.
+const again = "Run claviger doctor again; if it says the same, look at the log of the database."
+
 func (e *examination) say(name string, r Result, do, text string, args ...any) {
 	e.all = append(e.all, Finding{Name: name, Result: r, Text: fmt.Sprintf(text, args...), Do: do})
 }
@@ -167,7 +170,7 @@ func (e *examination) clock(ctx context.Context) {
 	off := at.Sub(middle).Round(time.Millisecond)
 	switch {
 	case err != nil:
-		e.say(name, Failed, "", "the time of the database could not be read: %v", err)
+		e.say(name, Failed, again, "the time of the database could not be read: %v", err)
 	case !other:
 		e.say(name, Passed, "", "the database has the clock of this machine")
 	case off.Abs() > maxClock:
@@ -186,7 +189,7 @@ func (e *examination) licenses(ctx context.Context) {
 	list, err := license.Suspects(ctx, e.db, maxSuspects+1)
 	switch {
 	case err != nil:
-		e.say(name, Failed, "", "%v", err)
+		e.say(name, Failed, again, "%v", err)
 	case len(list) == 0:
 		e.say(name, Passed, "", "no license works after its payment was refunded")
 	default:

@@ -44,7 +44,7 @@ func (e *examination) address(ctx context.Context) {
 	}
 	ours, err := (&oauth.Keys{DB: e.db, Now: e.cfg.Now}).List(ctx)
 	if err != nil {
-		e.say(name, Failed, "", "the signing keys could not be read: %v", err)
+		e.say(name, Failed, again, "the signing keys could not be read: %v", err)
 		return
 	}
 	for _, k := range there.Keys {

@@ -22,7 +22,7 @@ func (e *examination) backups(ctx context.Context) {
 	last, err := backups.Last(ctx, e.db)
 	switch at := last.Format(time.RFC3339); {
 	case err != nil:
-		e.say(name, Failed, "", "%v", err)
+		e.say(name, Failed, again, "%v", err)
 	case last.IsZero() && e.cfg.BackupDir != "":
 		e.say(name, Passed, "", "there is none yet; the service makes one when it runs")
 	case last.IsZero() && e.cfg.Postgres():

@@ -23,7 +23,8 @@ func (e *examination) leftBehind(ctx context.Context) {
 	}
 	switch {
 	case err != nil:
-		e.say(name, Failed, "", "the folder of the database cannot be read: %v", err)
+		e.say(name, Failed, "Run claviger doctor as the user of the service, or as root.",
+			"the folder of the database cannot be read: %v", err)
 	case len(left) > 0:
 		e.say(name, Warned, "Remove them: they have all the data. The next backup or restore there does it, too.",
 			"a backup or a restore was killed and left %s", strings.Join(left, ", "))

@@ -72,6 +72,9 @@ func mistakes(t *testing.T, cfg app.Config) (names []string, texts string) {
 	for _, f := range app.Examine(t.Context(), cfg) {
 		if (f.Result == app.Failed || f.Result == app.Warned) && f.Name != "disk" {
 			names = append(names, f.Name)
+			if f.Text == "" || f.Do == "" && !strings.Contains(f.Text, "; run ") {
+				t.Errorf("%s does not say what is wrong, or what to do: %+v", f.Name, f)
+			}
 			texts += f.Text + ". " + f.Do + "\n"
 		}
 	}
