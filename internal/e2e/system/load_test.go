@@ -112,6 +112,7 @@ func begin(t *testing.T, c card, public string, through http.RoundTripper) *load
 	}
 	l.decode(l.send(l.client(), "setup", "GET", "/v2/profile", nil, l.card.Partner.APIKey, 200), &profile)
 	l.back = profile.Redirect
+	l.batch() // the buyer needs a license to connect
 	for range 3 {
 		l.every(100*time.Millisecond, l.sell)
 	}
