@@ -147,12 +147,15 @@ func (n *node) stop() {
 	}
 }
 
+// patience is how long a test waits. A node counts as gone when it was silent for a minute.
+const patience = 3 * time.Minute
+
 // await waits until so returns true.
 func await(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !so(); <-time.After(20 * time.Millisecond) {
+	for end := time.Now().Add(patience); !so(); <-time.After(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("it is not so after a minute: %s", what)
+			t.Fatalf("it is not so after %v: %s", patience, what)
 		}
 	}
 }
