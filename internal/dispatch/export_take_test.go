@@ -169,6 +169,18 @@ func (d *Dispatcher) Searches(partnerID int64, inMemory, limit int, reload bool)
 	return l.look.search != idle
 }
 
+// SearchesAfter reports whether a lane whose search left more searches again immediately after a result,
+// and whether it does so later.
+func (d *Dispatcher) SearchesAfter(err error) (again, later bool) {
+	l := newLane(d, 1, cluster.Claim{})
+	l.endpoint, l.look.search, l.look.more = current, searching, true
+	l.to = &webhook.Destination{Endpoint: webhook.Endpoint{URL: "https://example.com"}}
+	l.endSearch(&findings{err: err, Found: webhook.Found{Searched: err == nil, More: true, To: l.to}})
+	l.search()
+	d.limits.work.Wait()
+	return l.look.search != idle, !l.alarm.at.IsZero()
+}
+
 // OpenAfter reports whether a lane continues to send if a search read one health of the endpoint
 // and a record meanwhile brought the other.
 func (d *Dispatcher) OpenAfter(searched, recordedAs webhook.Health) (open, searchesAgain bool) {

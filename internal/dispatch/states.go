@@ -167,6 +167,7 @@ func (l *lane) do(e effect, h *head, f *findings) {
 	case find:
 		l.look.due = true
 	case retry:
+		l.look.more = false // the alarm searches for all
 		l.alarm.set(pollEvery)
 	case adopt:
 		l.to = &webhook.Destination{Endpoint: f.To.Endpoint, Health: l.to.Health}

@@ -99,3 +99,14 @@ func TestALaneWithoutSpaceDoesNotSearch(t *testing.T) {
 		same(t, name, out.Dispatcher.Searches(1, c.inMemory, c.limit, c.reload), c.want)
 	}
 }
+
+// A search that failed is not repeated immediately, even if the one before left more to find: while the
+// database is away, each lane would ask it all the time.
+func TestAFailedSearchWaits(t *testing.T) {
+	out := steppedHarness(t).stepped(settings{})
+	again, later := out.Dispatcher.SearchesAfter(errors.New("the database is away"))
+	same(t, "searches immediately after a failure", again, false)
+	same(t, "searches later after a failure", later, true)
+	again, _ = out.Dispatcher.SearchesAfter(nil)
+	same(t, "searches for more", again, true)
+}
