@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -40,15 +39,10 @@ func backupCommand() *cobra.Command {
 		if unrecorded != nil {
 			_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "the service is not told of this backup: %v\n", unrecorded)
 		}
-		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), map[string]string{"file": args[0]})
-		}
-		_, err = fmt.Fprintf(
-			cmd.ErrOrStderr(),
-			"wrote %s; store the secret key apart from it, and restore it with claviger restore\n",
-			args[0],
-		)
-		return err
+		return answer{
+			json: map[string]string{"file": args[0]},
+			note: "wrote " + args[0] + "; store the secret key apart from it, and restore it with claviger restore\n",
+		}.print(cmd, *asJSON)
 	}
 	cmd.AddCommand(backupReportCommand())
 	return cmd
@@ -82,11 +76,9 @@ func backupReportCommand() *cobra.Command {
 		if err := app.ReportBackup(cmd.Context(), cfg, begun); err != nil {
 			return err
 		}
-		if *asJSON {
-			return printJSON(cmd.OutOrStdout(), map[string]time.Time{"at": begun})
-		}
-		_, err = fmt.Fprintf(cmd.ErrOrStderr(), "the last good backup is of %s\n", begun.Format(time.RFC3339))
-		return err
+		return answer{
+			json: map[string]time.Time{"at": begun}, note: "the last good backup is of " + begun.Format(time.RFC3339) + "\n",
+		}.print(cmd, *asJSON)
 	}
 	return cmd
 }
@@ -108,15 +100,11 @@ func erasedCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if *asJSON {
-				return printJSON(cmd.OutOrStdout(), append([]int64{}, ids...))
-			}
+			var lines strings.Builder
 			for _, id := range ids {
-				if _, err := fmt.Fprintln(cmd.OutOrStdout(), id); err != nil {
-					return err
-				}
+				fmt.Fprintln(&lines, id)
 			}
-			return nil
+			return answer{json: append([]int64{}, ids...), out: lines.String()}.print(cmd, *asJSON)
 		})
 	}
 	return cmd
@@ -167,34 +155,19 @@ func restoreCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return tellFinished(cmd.OutOrStdout(), done, asJSON, "", "")
+			return tellFinished(cmd, done, asJSON, "", "", "")
 		}
 		kept, done, err := app.Restore(cmd.Context(), cfg, args[0], f)
 		if err != nil {
 			return err
 		}
-		if !asJSON {
-			if err := tellRestored(cmd.OutOrStdout(), args[0], cfg.DB, kept); err != nil {
-				return err
-			}
-		}
-		return tellFinished(cmd.OutOrStdout(), done, asJSON, args[0], kept)
+		return tellFinished(cmd, done, asJSON, args[0], cfg.DB, kept)
 	}
 	return cmd
 }
 
 // maxGap allows many restores: ids must be exact numbers in JavaScript.
 const maxGap = 1_000_000_000_000
-
-// tellRestored prints the locations after a restore.
-func tellRestored(w io.Writer, from, to, kept string) error {
-	text := fmt.Sprintf("restored %s as %s\n", from, to)
-	if kept != "" {
-		text += fmt.Sprintf("the old database is kept as %s; remove it when you no longer need it\n", kept)
-	}
-	_, err := io.WriteString(w, text)
-	return err
-}
 
 // restoreLine is the output of --json.
 type restoreLine struct {
@@ -207,23 +180,20 @@ type restoreLine struct {
 	Unknown    int64  `json:"unknown"`
 }
 
-// tellFinished prints the changes to the data and their consequences.
-func tellFinished(w io.Writer, done app.Finished, asJSON bool, from, kept string) error {
-	if asJSON {
-		return printJSON(
-			w,
-			restoreLine{
-				from,
-				kept,
-				done.Gap,
-				int64(done.Deliveries),
-				int64(done.Mails),
-				int64(done.Erased),
-				int64(done.Unknown),
-			},
-		)
+// tellFinished prints the locations after a restore, the changes to the data and their consequences.
+// Without from, only the latter.
+func tellFinished(cmd *cobra.Command, done app.Finished, asJSON bool, from, to, kept string) error {
+	line := restoreLine{
+		from, kept, done.Gap, int64(done.Deliveries), int64(done.Mails), int64(done.Erased), int64(done.Unknown),
 	}
-	text := fmt.Sprintf("ids continue %d higher\n", done.Gap)
+	text := ""
+	if from != "" {
+		text = fmt.Sprintf("restored %s as %s\n", from, to)
+	}
+	if kept != "" {
+		text += fmt.Sprintf("the old database is kept as %s; remove it when you no longer need it\n", kept)
+	}
+	text += fmt.Sprintf("ids continue %d higher\n", done.Gap)
 	text += fmt.Sprintf(
 		"when the service starts, %d webhook deliveries and %d mails that waited at the time of the backup go out "+
 			"again\n",
@@ -237,8 +207,7 @@ func tellFinished(w io.Writer, done app.Finished, asJSON bool, from, kept string
 			done.Unknown,
 		)
 	}
-	_, err := io.WriteString(w, text)
-	return err
+	return answer{json: line, out: text}.print(cmd, asJSON)
 }
 
 // readIDs reads a list of ids, one per line; an empty path is an empty list.

@@ -134,26 +134,20 @@ func (r *checkReport) finish(cmd *cobra.Command, junit string) error {
 		}
 	}
 	failed := verdict(r.results)
-	if r.asJSON {
-		if err := printJSON(cmd.OutOrStdout(), struct {
+	note := ""
+	if counts[diagnose.Fail] > 0 && !r.verbose {
+		note = "--verbose shows what was sent, signed and answered\n"
+	}
+	err := answer{
+		json: struct {
 			Passed bool                     `json:"passed"`
 			Counts map[diagnose.Verdict]int `json:"counts"`
 			Checks []checkLine              `json:"checks"`
-		}{failed == nil, counts, lines}); err != nil {
-			return err
-		}
-		return failed
-	}
-	if counts[diagnose.Fail] > 0 && !r.verbose {
-		if _, err := fmt.Fprintln(r.beside, "--verbose shows what was sent, signed and answered"); err != nil {
-			return err
-		}
-	}
-	if _, err := fmt.Fprintf(r.beside, "%d passed, %d with a warning, %d failed, %d skipped\n",
-		counts[diagnose.Pass], counts[diagnose.Warn], counts[diagnose.Fail], counts[diagnose.Skipped]); err != nil {
-		return err
-	}
-	return failed
+		}{failed == nil, counts, lines},
+		note: note + fmt.Sprintf("%d passed, %d with a warning, %d failed, %d skipped\n",
+			counts[diagnose.Pass], counts[diagnose.Warn], counts[diagnose.Fail], counts[diagnose.Skipped]),
+	}.print(cmd, r.asJSON)
+	return cmp.Or(err, failed)
 }
 
 // signedTexts returns the texts that the headers of a request sign.

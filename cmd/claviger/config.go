@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -56,38 +55,24 @@ func configCheckCommand() *cobra.Command {
 // printSettings writes the current settings to standard output. The advice is part of JSON;
 // otherwise it goes to standard error.
 func printSettings(cmd *cobra.Command, origins []app.Origin, advice []string, found []app.Finding, asJSON bool) error {
-	if asJSON {
-		type setting struct {
-			Value string `json:"value"`
-			From  string `json:"from"`
-		}
-		all := map[string]setting{}
-		for _, o := range origins {
-			all[o.Name] = setting{o.Shown, o.From}
-		}
-		object := map[string]any{"settings": all, "advice": append([]string{}, advice...)}
-		if found != nil {
-			object["checks"] = found
-		}
-		return printJSON(cmd.OutOrStdout(), object)
+	type setting struct {
+		Value string `json:"value"`
+		From  string `json:"from"`
 	}
+	all := map[string]setting{}
 	rows := make([][]string, 0, len(origins))
 	for _, o := range origins {
+		all[o.Name] = setting{o.Shown, o.From}
 		rows = append(rows, []string{o.Name, o.Shown, o.From})
 	}
-	if err := printTable(cmd.OutOrStdout(), []string{"setting", "value", "from"}, rows); err != nil {
-		return err
-	}
+	object := map[string]any{"settings": all, "advice": append([]string{}, advice...)}
+	a := answer{json: object, out: table([]string{"setting", "value", "from"}, rows)}
 	if found != nil {
-		_, _ = fmt.Fprintln(cmd.OutOrStdout())
-		if err := printFindings(cmd, found, false); exitCode(err) != exitCheck && err != nil {
-			return err
-		}
+		object["checks"] = found
+		a.out += "\n" + findingsText(found)
 	}
 	for _, line := range advice {
-		if _, err := fmt.Fprintln(cmd.ErrOrStderr(), "advice: "+line); err != nil {
-			return err
-		}
+		a.then += "advice: " + line + "\n"
 	}
-	return nil
+	return a.print(cmd, asJSON)
 }

@@ -238,16 +238,10 @@ func deliveriesRedeliverCommand() *cobra.Command {
 		if err != nil {
 			return answered(err)
 		}
-		if r.asJSON {
-			return printJSON(cmd.OutOrStdout(), map[string]int64{"event_id": id})
-		}
-		_, err = fmt.Fprintf(
-			cmd.ErrOrStderr(),
-			"event %d is sent again; claviger deliveries show %d shows its attempts\n",
-			id,
-			id,
-		)
-		return err
+		return answer{
+			json: map[string]int64{"event_id": id},
+			note: fmt.Sprintf("event %d is sent again; claviger deliveries show %d shows its attempts\n", id, id),
+		}.print(cmd, r.asJSON)
 	}
 	return cmd
 }

@@ -112,13 +112,7 @@ func runDev(ctx context.Context, cmd *cobra.Command, e *devserver.Server, asJSON
 
 // tell writes the card to standard output and the rest to standard error.
 func tell(cmd *cobra.Command, e *devserver.Server, asJSON bool) error {
-	var err error
-	if asJSON {
-		err = printJSON(cmd.OutOrStdout(), e.Card())
-	} else {
-		err = e.Card().Print(cmd.OutOrStdout())
-	}
-	if err != nil {
+	if err := (answer{json: e.Card(), out: e.Card().Text()}).print(cmd, asJSON); err != nil {
 		return err
 	}
 	notes := e.Notes()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"net/http"
 	"net/url"
 	"os"
@@ -47,11 +46,7 @@ func devFaultCommand() *cobra.Command {
 		); err != nil {
 			return err
 		}
-		if asJSON {
-			return printJSON(cmd.OutOrStdout(), faults)
-		}
-		_, err := fmt.Fprintln(cmd.OutOrStdout(), cmp.Or(strings.Join(faults.On, " "), "off"))
-		return err
+		return answer{json: faults, out: cmp.Or(strings.Join(faults.On, " "), "off") + "\n"}.print(cmd, asJSON)
 	}
 	return cmd
 }

@@ -58,14 +58,8 @@ func devTimeCommand() *cobra.Command {
 		); err != nil {
 			return err
 		}
-		if asJSON {
-			return printJSON(cmd.OutOrStdout(), at)
-		}
-		return printTable(
-			cmd.OutOrStdout(),
-			[]string{"now", "ahead"},
-			[][]string{{at.Now.Format(time.RFC3339), at.Ahead}},
-		)
+		rows := [][]string{{at.Now.Format(time.RFC3339), at.Ahead}}
+		return answer{json: at, out: table([]string{"now", "ahead"}, rows)}.print(cmd, asJSON)
 	}
 	return cmd
 }

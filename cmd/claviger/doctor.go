@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -36,34 +35,32 @@ func doctorCommand() *cobra.Command {
 	return cmd
 }
 
-// printFindings prints the checks, and fails if one failed. On a terminal it prints lines, because
-// the texts are too long for columns.
+// printFindings prints the checks, and fails if one failed.
 func printFindings(cmd *cobra.Command, list []app.Finding, asJSON bool) error {
-	if asJSON || !isTerminal(os.Stdout) {
-		err := printList(
-			cmd,
-			asJSON,
-			list,
-			[]string{"result", "check", "found", "what to do"},
-			func(f app.Finding) []string {
-				return []string{string(f.Result), f.Name, f.Text, f.Do}
-			},
-		)
-		if err != nil {
-			return err
-		}
-		return failedFindings(list)
+	if err := (answer{json: list, out: findingsText(list)}).print(cmd, asJSON); err != nil {
+		return err
 	}
+	return failedFindings(list)
+}
+
+// findingsText returns the checks as a table. On a terminal it has lines, because the texts are too
+// long for columns.
+func findingsText(list []app.Finding) string {
+	if !isTerminal(os.Stdout) {
+		rows := make([][]string, 0, len(list))
+		for _, f := range list {
+			rows = append(rows, []string{string(f.Result), f.Name, f.Text, f.Do})
+		}
+		return table([]string{"result", "check", "found", "what to do"}, rows)
+	}
+	text := ""
 	for _, f := range list {
-		text := fmt.Sprintf("%s  %-12s  %s\n", colored(string(f.Result), len(app.Skipped)), f.Name, f.Text)
+		text += fmt.Sprintf("%s  %-12s  %s\n", colored(string(f.Result), len(app.Skipped)), f.Name, f.Text)
 		if f.Do != "" {
 			text += strings.Repeat(" ", len(app.Skipped)+2+12+2) + f.Do + "\n"
 		}
-		if _, err := io.WriteString(cmd.OutOrStdout(), text); err != nil {
-			return err
-		}
 	}
-	return failedFindings(list)
+	return text
 }
 
 // failedFindings returns an error if a check failed.

@@ -38,19 +38,15 @@ func healthCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		answer, err := askHealth(cmd.Context(), at)
+		health, err := askHealth(cmd.Context(), at)
 		if err != nil {
 			return err
 		}
-		if asJSON {
-			err = printJSON(cmd.OutOrStdout(), answer)
-		} else {
-			_, err = fmt.Fprintln(cmd.OutOrStdout(), answer.Status)
-		}
-		if err == nil && answer.Status != "ok" {
+		err = answer{json: health, out: health.Status + "\n"}.print(cmd, asJSON)
+		if err == nil && health.Status != "ok" {
 			err = &failure{
 				exitCheck,
-				fmt.Errorf("the service at %s is not ready: it is %s %v", at, answer.Status, answer.Checks),
+				fmt.Errorf("the service at %s is not ready: it is %s %v", at, health.Status, health.Checks),
 			}
 		}
 		return err

@@ -217,17 +217,15 @@ func (i *importing) send(ctx context.Context) error {
 
 // tell lists the refused lines and counts the others.
 func (i *importing) tell(cmd *cobra.Command, asJSON bool) error {
-	var err error
-	if asJSON {
-		err = printJSON(cmd.OutOrStdout(), i.report)
-	} else if len(i.report.Problems) > 0 {
-		err = printList(cmd, false, i.report.Problems, []string{
-			"line", "license_key", "error", "field", "message",
-		}, func(p operator.ImportProblem) []string {
-			return []string{strconv.Itoa(p.Line), p.LicenseKey, p.Error, p.Field, p.Message}
-		})
+	a := answer{json: i.report}
+	var rows [][]string
+	for _, p := range i.report.Problems {
+		rows = append(rows, []string{strconv.Itoa(p.Line), p.LicenseKey, p.Error, p.Field, p.Message})
 	}
-	if err != nil {
+	if len(rows) > 0 {
+		a.out = table([]string{"line", "license_key", "error", "field", "message"}, rows)
+	}
+	if err := a.print(cmd, asJSON); err != nil {
 		return err
 	}
 	verb := "brought in"
@@ -245,6 +243,6 @@ func (i *importing) tell(cmd *cobra.Command, asJSON bool) error {
 	if i.report.Refused > 0 {
 		return &failure{exitRefused, errors.New(text + "; correct those lines and repeat the command")}
 	}
-	_, err = fmt.Fprintln(cmd.ErrOrStderr(), text)
+	_, err := fmt.Fprintln(cmd.ErrOrStderr(), text)
 	return err
 }

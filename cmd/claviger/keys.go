@@ -33,25 +33,19 @@ type keyLine struct {
 	ServedUntil string `json:"served_until,omitempty"`
 }
 
-func printKeys(w io.Writer, list []oauth.Key, asJSON bool) error {
-	lines := []keyLine{}
-	rows := [][]string{}
-	for _, k := range list {
-		l := keyLine{
-			k.ID,
-			string(k.Alg),
-			string(k.State),
-			stamp(k.CreatedAt),
-			stamp(k.ActivatesAt),
-			stamp(k.ServedUntil),
+func printKeys(cmd *cobra.Command, list []oauth.Key, asJSON bool) error {
+	lines := make([]keyLine, len(list))
+	for i, k := range list {
+		lines[i] = keyLine{
+			k.ID, string(k.Alg), string(k.State), stamp(k.CreatedAt), stamp(k.ActivatesAt), stamp(k.ServedUntil),
 		}
-		lines = append(lines, l)
-		rows = append(rows, []string{l.ID, l.Alg, l.State, l.CreatedAt, l.SignsFrom, l.ServedUntil})
 	}
-	if asJSON {
-		return printJSON(w, lines)
-	}
-	return printTable(w, []string{"kid", "alg", "state", "created", "signs from", "served until"}, rows)
+	return printList(
+		cmd, asJSON, lines, []string{"kid", "alg", "state", "created", "signs from", "served until"},
+		func(l keyLine) []string {
+			return []string{l.ID, l.Alg, l.State, l.CreatedAt, l.SignsFrom, l.ServedUntil}
+		},
+	)
 }
 
 func keysListCommand() *cobra.Command {
@@ -78,7 +72,7 @@ func keysListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printKeys(cmd.OutOrStdout(), list, asJSON)
+		return printKeys(cmd, list, asJSON)
 	}
 	return cmd
 }
@@ -158,7 +152,7 @@ func changeKeys(cmd *cobra.Command, g *given, asJSON bool, change func(*oauth.Ke
 	if err != nil {
 		return err
 	}
-	return printKeys(cmd.OutOrStdout(), list, asJSON)
+	return printKeys(cmd, list, asJSON)
 }
 
 // tellRotation prints which key of each rotated algorithm signs, and from when.

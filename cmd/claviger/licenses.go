@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -137,11 +136,7 @@ func licensesExplainCommand() *cobra.Command {
 		if err != nil {
 			return answered(err)
 		}
-		if r.asJSON {
-			return printJSON(cmd.OutOrStdout(), explained)
-		}
-		_, err = fmt.Fprintln(cmd.OutOrStdout(), strings.Join(explained.Explanation, "\n"))
-		return err
+		return answer{json: explained, out: strings.Join(explained.Explanation, "\n") + "\n"}.print(cmd, r.asJSON)
 	}
 	return cmd
 }

@@ -252,9 +252,6 @@ func (l *listener) print(e happened, a courier.Answer) error {
 	if line.Delivered, line.Why = courier.Delivered(a.Status, a.Body, false); line.Delivered {
 		line.Why = ""
 	}
-	if l.asJSON {
-		return printJSON(l.cmd.OutOrStdout(), line)
-	}
 	word := "pass"
 	if !line.Delivered {
 		word = "fail"
@@ -268,8 +265,7 @@ func (l *listener) print(e happened, a courier.Answer) error {
 			oneLine(line.Why),
 		)
 	}
-	_, err := fmt.Fprintln(l.cmd.OutOrStdout(), strings.TrimRight(text, "\t "))
-	return err
+	return answer{json: line, out: strings.TrimRight(text, "\t ") + "\n"}.print(l.cmd, l.asJSON)
 }
 
 // stateFile returns the path at which listen stores its position for one source and one

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -87,33 +88,29 @@ func printSchema(cmd *cobra.Command, asJSON bool, s sqldb.Schema) error {
 	for _, m := range s.Contractions {
 		later = append(later, m.Name)
 	}
-	if asJSON {
-		return printJSON(cmd.OutOrStdout(), map[string]any{
-			"version": release.Version, "oldest": s.Oldest, "pending": s.Pending, "contracting": later,
-		})
+	a := answer{json: map[string]any{
+		"version": release.Version, "oldest": s.Oldest, "pending": s.Pending, "contracting": later,
+	}}
+	if s.TooNew() == nil { // else the error says it
+		a.out = namesText("pending", s.Pending, "the schema is up to date")
+		if len(later) > 0 {
+			a.out += namesText("for claviger migrate finish", later, "")
+		}
 	}
-	if s.TooNew() != nil {
-		return nil // the error says it
-	}
-	if err := report(cmd, false, "pending", s.Pending, "the schema is up to date"); err != nil || len(later) == 0 {
-		return err
-	}
-	return report(cmd, false, "for claviger migrate finish", later, "")
+	return a.print(cmd, asJSON)
 }
 
 // report writes a line per name, or a line that there are none.
 func report(cmd *cobra.Command, asJSON bool, word string, names []string, none string) error {
-	if asJSON {
-		return printJSON(cmd.OutOrStdout(), map[string][]string{word: append([]string{}, names...)})
-	}
-	if len(names) == 0 {
-		_, err := fmt.Fprintln(cmd.OutOrStdout(), none)
-		return err
-	}
+	json := map[string][]string{word: append([]string{}, names...)}
+	return answer{json: json, out: namesText(word, names, none)}.print(cmd, asJSON)
+}
+
+// namesText returns a line per name, or a line that there are none.
+func namesText(word string, names []string, none string) string {
+	text := ""
 	for _, name := range names {
-		if _, err := fmt.Fprintln(cmd.OutOrStdout(), word+"\t"+name); err != nil {
-			return err
-		}
+		text += word + "\t" + name + "\n"
 	}
-	return nil
+	return cmp.Or(text, none+"\n")
 }

@@ -64,22 +64,16 @@ func operatorAddCommand() *cobra.Command {
 
 // printOperator writes only the link to standard output, and the rest to standard error.
 func printOperator(cmd *cobra.Command, a account.Added, asJSON bool) error {
-	if asJSON {
-		return printJSON(cmd.OutOrStdout(), operatorLine{
-			ID: a.User.ID, Email: a.User.Email, Role: string(a.User.Role), Again: a.Again, URL: a.URL,
-			ExpiresAt: stamp(a.Expires),
-		})
+	line := operatorLine{
+		ID: a.User.ID, Email: a.User.Email, Role: string(a.User.Role), Again: a.Again, URL: a.URL,
+		ExpiresAt: stamp(a.Expires),
 	}
 	did := "is an admin"
 	if a.Again {
 		did = "was an operator before: second factors and sessions are removed, and the role is admin"
 	}
-	if _, err := fmt.Fprintf(
-		cmd.ErrOrStderr(), "%s %s; this link signs them in once, until %s:\n", a.User.Email, did,
-		stamp(a.Expires),
-	); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(cmd.OutOrStdout(), a.URL)
-	return err
+	return answer{
+		json: line, out: a.URL + "\n",
+		note: fmt.Sprintf("%s %s; this link signs them in once, until %s:\n", a.User.Email, did, line.ExpiresAt),
+	}.print(cmd, asJSON)
 }

@@ -13,28 +13,53 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// printTable writes rows to standard output: aligned columns for a terminal, tab-separated lines
-// for a program.
-func printTable(w io.Writer, headers []string, rows [][]string) error {
-	return writeTable(w, headers, rows, isTerminal(os.Stdout))
+// answer is what a command prints.
+type answer struct {
+	json any    // for --json, alone
+	note string // for people, on standard error, before out
+	out  string // for people and scripts, on standard output
+	then string // for people, on standard error, after out
 }
 
-// writeTable writes a heading and rows, with aligned columns or not.
-func writeTable(w io.Writer, headers []string, rows [][]string, aligned bool) error {
+// print writes the answer; texts end with a line break.
+func (a answer) print(cmd *cobra.Command, asJSON bool) error {
+	if asJSON {
+		return printJSON(cmd.OutOrStdout(), a.json)
+	}
+	for _, part := range []struct {
+		to   io.Writer
+		text string
+	}{{cmd.ErrOrStderr(), a.note}, {cmd.OutOrStdout(), a.out}, {cmd.ErrOrStderr(), a.then}} {
+		if part.text == "" {
+			continue
+		}
+		if _, err := io.WriteString(part.to, part.text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// table returns rows as text: aligned columns for a terminal, tab-separated lines for a program.
+func table(headers []string, rows [][]string) string {
+	return tableText(headers, rows, isTerminal(os.Stdout))
+}
+
+// tableText returns a heading and rows, with aligned columns or not.
+func tableText(headers []string, rows [][]string, aligned bool) string {
 	lines := make([]string, 0, len(rows)+1)
 	for _, row := range append([][]string{headers}, rows...) {
 		lines = append(lines, strings.Join(row, "\t")+"\n")
 	}
 	text := strings.Join(lines, "")
 	if !aligned {
-		_, err := io.WriteString(w, text)
-		return err
+		return text
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	if _, err := io.WriteString(t, text); err != nil {
-		return err
-	}
-	return t.Flush()
+	var b strings.Builder // which never fails
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	_, _ = io.WriteString(t, text)
+	_ = t.Flush()
+	return b.String()
 }
 
 // printJSON writes v as one line of JSON.
@@ -49,27 +74,22 @@ func printJSON(w io.Writer, v any) error {
 
 // printList writes a list: a JSON array, or a table.
 func printList[T any](cmd *cobra.Command, asJSON bool, list []T, columns []string, row func(T) []string) error {
-	if asJSON {
-		return printJSON(cmd.OutOrStdout(), append([]T{}, list...)) // An empty list is [] and not null.
-	}
 	rows := make([][]string, 0, len(list))
 	for _, item := range list {
 		rows = append(rows, row(item))
 	}
-	return printTable(cmd.OutOrStdout(), columns, rows)
+	// An empty list is [] and not null.
+	return answer{json: append([]T{}, list...), out: table(columns, rows)}.print(cmd, asJSON)
 }
 
 // printObject writes an object of the API: as JSON, or a line per member with a value. It omits
 // lists.
 func printObject(cmd *cobra.Command, asJSON bool, v any) error {
-	if asJSON {
-		return printJSON(cmd.OutOrStdout(), v)
-	}
 	rows, err := members("", v)
 	if err != nil {
 		return err
 	}
-	return printTable(cmd.OutOrStdout(), []string{"member", "value"}, rows)
+	return answer{json: v, out: table([]string{"member", "value"}, rows)}.print(cmd, asJSON)
 }
 
 // members lists the members of an object in order, nested ones by their path.

@@ -193,15 +193,11 @@ func partnerRotateCommand() *cobra.Command {
 		if err != nil {
 			return answered(err)
 		}
-		if r.asJSON {
-			return printJSON(cmd.OutOrStdout(), made)
-		}
-		if _, err := fmt.Fprintf(cmd.ErrOrStderr(), "the new %s of partner %d; store it, it is not shown again; the "+
-			"old one is valid until %s:\n", made.What, id, stamp(made.PreviousValidUntil)); err != nil {
-			return err
-		}
-		_, err = fmt.Fprintln(cmd.OutOrStdout(), made.Secret)
-		return err
+		return answer{
+			json: made, out: made.Secret + "\n",
+			note: fmt.Sprintf("the new %s of partner %d; store it, it is not shown again; the old one is valid until %s:\n",
+				made.What, id, stamp(made.PreviousValidUntil)),
+		}.print(cmd, r.asJSON)
 	}
 	return cmd
 }

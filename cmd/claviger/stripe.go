@@ -68,29 +68,26 @@ func setUpStripe(cmd *cobra.Command, cfg app.Config, asJSON bool) error {
 	if err != nil {
 		return stripeError(err)
 	}
-	if asJSON {
-		return printJSON(cmd.OutOrStdout(), struct {
+	a := answer{
+		json: struct {
 			ID     string `json:"id"`
 			URL    string `json:"url"`
 			Mode   string `json:"mode"`
 			Made   bool   `json:"made"`
 			Secret string `json:"secret,omitempty"` // only if just created
-		}{e.ID, e.URL, mode, made, e.Secret})
+		}{e.ID, e.URL, mode, made, e.Secret},
+		out: e.Secret + "\n",
+		then: fmt.Sprintf("endpoint %s, in %s mode, for %s\n"+
+			"set the secret above as stripe-webhook-secret (CLAVIGER_STRIPE_WEBHOOK_SECRET), beside stripe-secret-key, "+
+			"and start the service; it is not shown again here\n", e.ID, mode, e.URL),
 	}
 	if !made {
-		_, err := fmt.Fprintf(cmd.ErrOrStderr(),
-			"the endpoint %s is there already, in %s mode, for %s; nothing was changed\n"+
-				"Stripe shows its secret under Developers, Webhooks; to have a new one, delete the endpoint there and "+
-				"run this again\n", e.ID, mode, e.URL)
-		return err
+		a.out = ""
+		a.then = fmt.Sprintf("the endpoint %s is there already, in %s mode, for %s; nothing was changed\n"+
+			"Stripe shows its secret under Developers, Webhooks; to have a new one, delete the endpoint there and "+
+			"run this again\n", e.ID, mode, e.URL)
 	}
-	if _, err := fmt.Fprintln(cmd.OutOrStdout(), e.Secret); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(cmd.ErrOrStderr(), "endpoint %s, in %s mode, for %s\n"+
-		"set the secret above as stripe-webhook-secret (CLAVIGER_STRIPE_WEBHOOK_SECRET), beside stripe-secret-key, "+
-		"and start the service; it is not shown again here\n", e.ID, mode, e.URL)
-	return err
+	return a.print(cmd, asJSON)
 }
 
 // stripeError adds advice for the operator to a failed call.

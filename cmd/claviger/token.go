@@ -114,22 +114,16 @@ func tokenAddCommand() *cobra.Command {
 // printNewToken writes only the token to standard output, for scripts, and the rest to standard
 // error.
 func printNewToken(cmd *cobra.Command, l tokenLine, secret string, asJSON bool) error {
-	if asJSON {
-		l.Token = secret
-		return printJSON(cmd.OutOrStdout(), l)
-	}
+	l.Token = secret
 	until := "no end"
 	if l.ExpiresAt != "" {
 		until = "end " + l.ExpiresAt
 	}
-	if _, err := fmt.Fprintf(
-		cmd.ErrOrStderr(), "token %d, %s, with %s, %s; store it, it is not shown again:\n", l.ID, l.Name,
-		strings.Join(l.Scopes, ", "), until,
-	); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(cmd.OutOrStdout(), secret)
-	return err
+	return answer{
+		json: l, out: secret + "\n",
+		note: fmt.Sprintf("token %d, %s, with %s, %s; store it, it is not shown again:\n",
+			l.ID, l.Name, strings.Join(l.Scopes, ", "), until),
+	}.print(cmd, asJSON)
 }
 
 func tokenListCommand() *cobra.Command {
@@ -143,25 +137,18 @@ func tokenListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			lines := []tokenLine{}
-			rows := [][]string{}
-			for _, t := range list {
-				l := lineOf(t, app.Now())
-				lines = append(lines, l)
-				rows = append(
-					rows,
-					[]string{
+			lines := make([]tokenLine, len(list))
+			for i, t := range list {
+				lines[i] = lineOf(t, app.Now())
+			}
+			return printList(
+				cmd, asJSON, lines, []string{"id", "name", "scopes", "state", "created", "expires", "last used"},
+				func(l tokenLine) []string {
+					return []string{
 						strconv.FormatInt(l.ID, 10), l.Name, strings.Join(l.Scopes, ","), l.State,
 						l.CreatedAt, l.ExpiresAt, cmp.Or(l.LastUsed, "never"),
-					},
-				)
-			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), lines)
-			}
-			return printTable(
-				cmd.OutOrStdout(),
-				[]string{"id", "name", "scopes", "state", "created", "expires", "last used"}, rows,
+					}
+				},
 			)
 		})
 	}
@@ -190,11 +177,8 @@ func tokenRevokeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), lineOf(t, app.Now()))
-			}
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "token %d is revoked\n", id)
-			return err
+			note := fmt.Sprintf("token %d is revoked\n", id)
+			return answer{json: lineOf(t, app.Now()), note: note}.print(cmd, asJSON)
 		})
 	}
 	return cmd

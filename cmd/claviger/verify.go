@@ -139,21 +139,19 @@ func printVerification(cmd *cobra.Command, asJSON bool, s courier.Signer, v veri
 		lines = append(lines, verifyLine{string(f.Part), string(f.State), f.Text, f.Do})
 		rows = append(rows, []string{colored(string(f.State), 0), string(f.Part), oneLine(f.Text), oneLine(f.Do)})
 	}
-	var err error
-	if asJSON {
-		signed := map[string]string{}
-		for _, t := range v.Texts(s) {
-			signed[t.Header] = t.Text
-		}
-		err = printJSON(cmd.OutOrStdout(), struct {
+	signed := map[string]string{}
+	for _, t := range v.Texts(s) {
+		signed[t.Header] = t.Text
+	}
+	err := answer{
+		json: struct {
 			Verifies bool              `json:"verifies"`
 			Genuine  bool              `json:"genuine"`
 			Findings []verifyLine      `json:"findings"`
 			Signed   map[string]string `json:"signed"`
-		}{!wrong, v.Genuine, lines, signed})
-	} else {
-		err = printTable(cmd.OutOrStdout(), []string{"state", "part", "what was found", "what to do"}, rows)
-	}
+		}{!wrong, v.Genuine, lines, signed},
+		out: table([]string{"state", "part", "what was found", "what to do"}, rows),
+	}.print(cmd, asJSON)
 	switch {
 	case err != nil:
 		return err

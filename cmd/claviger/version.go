@@ -13,11 +13,7 @@ func versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "version", Short: "Print the version of this program", Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), app.ThisBuild())
-			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), app.ThisBuild())
-			return err
+			return answer{json: app.ThisBuild(), out: fmt.Sprintln(app.ThisBuild())}.print(cmd, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "Print one JSON object")

@@ -190,15 +190,11 @@ func findMail(ctx context.Context, base string, is func(devMail) bool) (devMail,
 }
 
 func printMail(cmd *cobra.Command, m devMail, asJSON, link bool) error {
-	if asJSON {
-		return printJSON(cmd.OutOrStdout(), m)
-	}
 	text := m.Text
-	if link {
+	if link && !asJSON {
 		if text = linkIn.FindString(m.Text); text == "" {
 			return errors.New("there is no link in the mail " + strconv.Quote(m.Subject))
 		}
 	}
-	_, err := fmt.Fprintln(cmd.OutOrStdout(), strings.TrimSpace(text))
-	return err
+	return answer{json: m, out: strings.TrimSpace(text) + "\n"}.print(cmd, asJSON)
 }

@@ -2,7 +2,6 @@ package devserver
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"claviger/internal/partner"
@@ -78,8 +77,8 @@ func (c Card) places() []place {
 	)
 }
 
-// Print writes the card for a person: addresses, users, and lines to paste into a terminal.
-func (c Card) Print(w io.Writer) error {
+// Text returns the card for a person: addresses, users, and lines to paste into a terminal.
+func (c Card) Text() string {
 	var b strings.Builder
 	line := func(name, value string) { fmt.Fprintf(&b, "  %-15s %s\n", name, value) }
 	fmt.Fprintf(&b, "claviger dev serves at %s\n\nThe partner\n", c.BaseURL)
@@ -120,6 +119,5 @@ See it, as the partner does:
   curl %s/v2/licenses -H 'Authorization: Bearer %s'
 
 `, c.ShopURL, c.Buyer.Email, c.OperatorURL, c.OperatorToken, c.Partner.ID, c.Buyer.Email, c.BaseURL, c.Partner.APIKey)
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
