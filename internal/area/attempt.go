@@ -17,15 +17,15 @@ func AnswerWords(id int64, status int, success bool, cause string) string {
 	case id == 0:
 		return "–"
 	case status == 0:
-		return ShortCause(cause)
+		return shortCause(cause)
 	case success || status < 200 || status > 299:
 		return strings.TrimSpace(strconv.Itoa(status) + " " + http.StatusText(status))
 	}
 	return strconv.Itoa(status) + ", not a success"
 }
 
-// ShortCause shortens a sentence and capitalizes it.
-func ShortCause(s string) string {
+// shortCause shortens a sentence and capitalizes it.
+func shortCause(s string) string {
 	if len(s) > 80 {
 		s = strings.ToValidUTF8(s[:80], "") + "…"
 	}

@@ -122,7 +122,7 @@ func (p DeliveryPages) attempt(d history.Detail, e history.Exchange) *attemptVie
 	a := &attemptView{
 		Title:         fmt.Sprintf("Attempt %d of %d", e.Number, len(d.Tries)),
 		At:            e.At,
-		Cause:         ShortCause(e.Words()),
+		Cause:         shortCause(e.Words()),
 		Diagnosis:     e.Diagnosis,
 		URL:           e.URL,
 		Answer:        AnswerWords(e.ID, e.Status, e.Success, e.Words()),

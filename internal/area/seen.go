@@ -14,11 +14,8 @@ import (
 // Seen is the state of a thing that a page showed when its form was built. The form carries it, and
 // the act is refused if the state has changed, so that two people do not undo each other's work.
 //
-// The page builds it from the data it reads, and the act builds it again:
-//
-//	seen := area.Seen{Version: l.UpdatedAt.Format(time.RFC3339Nano), Facts: []area.Fact{{"Status", string(l.Status)}}}
-//	view.Hidden = append(view.Hidden, seen.Param())       // on the page
-//	if err := seen.Unchanged(r); err != nil { … Refuse }  // in its act
+// An act with a page of its own has it in Action.Seen. A form on another page carries Param in a
+// hidden field, and its act calls Unchanged with the state as it is then.
 //
 // The thing can still change between this check and the act. If the domain accepts an expected
 // state, pass it, too.

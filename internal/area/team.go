@@ -51,7 +51,7 @@ func memberTable(members []Member, may bool, path func(path string, values ...an
 			}
 		}
 		t.Rows = append(t.Rows, ui.Row{
-			ID: fmt.Sprintf("member-%d", m.UserID), Cells: []ui.Cell{name, {Text: RoleName(m.Role)}, {At: m.Since}},
+			ID: fmt.Sprintf("member-%d", m.UserID), Cells: []ui.Cell{name, {Text: roleName(m.Role)}, {At: m.Since}},
 		})
 	}
 	return t
@@ -75,7 +75,7 @@ func pendingTable(list []Pending, may bool, now time.Time, path func(path string
 		}
 		t.Rows = append(t.Rows, ui.Row{
 			ID:    fmt.Sprintf("invitation-%d", n.ID),
-			Cells: []ui.Cell{address, {Text: RoleName(n.Role)}, {At: n.CreatedAt}, state},
+			Cells: []ui.Cell{address, {Text: roleName(n.Role)}, {At: n.CreatedAt}, state},
 		})
 	}
 	return t
@@ -93,13 +93,13 @@ func (t TeamActs) inviteForm(email, role string) ui.Form {
 func (t TeamActs) roleField(role string) ui.Field {
 	f := ui.Field{Name: "role", Label: "Role", Type: "select", Value: role, Required: true}
 	for _, one := range t.Roles {
-		f.Options = append(f.Options, ui.Option{Value: one.Role, Label: RoleName(one.Role)})
+		f.Options = append(f.Options, ui.Option{Value: one.Role, Label: roleName(one.Role)})
 	}
 	return f
 }
 
-// RoleName returns a capitalized role.
-func RoleName(role string) string {
+// roleName returns a capitalized role.
+func roleName(role string) string {
 	if role == "" {
 		return ""
 	}
