@@ -214,10 +214,7 @@ func (a *Area) unchanged(ctx context.Context, r *http.Request, visit Visit) erro
 // checks the session and the access before each message, when the access changes and every 30
 // seconds. The context of read lasts as long as the page.
 func (a *Area) Follow(
-	w http.ResponseWriter,
-	r *http.Request,
-	visit Visit,
-	changed <-chan struct{},
+	w http.ResponseWriter, r *http.Request, visit Visit, changed <-chan struct{},
 	read func(context.Context) ([]ui.Message, error),
 ) error {
 	person := visit.Common().User.ID

@@ -118,9 +118,7 @@ func (p *PartnerPages) testContact(r *http.Request, v *PartnerVisit) (Action, er
 				"A mail that says that it is a test goes to " + c.Email + ".",
 				fmt.Sprintf(
 					"It counts as one of the %d checks, scenarios and tests that %s may make in %s.",
-					profile.MaxChecks,
-					v.either("you", "the partner"),
-					Span(profile.CheckWindow),
+					profile.MaxChecks, v.either("you", "the partner"), Span(profile.CheckWindow),
 				),
 			},
 			Button: ui.Button{Label: "Send it", Busy: "Sending…"}, Cancel: v.url, Call: &call,

@@ -88,12 +88,8 @@ const maxSeen = 1000
 // followDeliveries streams the number of matching deliveries with an attempt since the list was
 // built, for one partner or, with 0, for all. The list itself does not change.
 func (a *Area) followDeliveries(
-	w http.ResponseWriter,
-	r *http.Request,
-	visit Visit,
-	watch *live.Watch[history.Fresh],
-	filter history.Filter,
-	partnerID int64,
+	w http.ResponseWriter, r *http.Request, visit Visit,
+	watch *live.Watch[history.Fresh], filter history.Filter, partnerID int64,
 ) error {
 	defer watch.Close()
 	f := &follows{

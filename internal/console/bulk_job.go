@@ -180,9 +180,7 @@ func progressOf(j bulk.Job, by string) ui.Job {
 		out.Waits = true
 		out.Text = fmt.Sprintf(
 			"Of %s, %s can be done and %s will be skipped.",
-			plural.Of(j.Total, "row"),
-			ui.Count(j.Left()),
-			ui.Count(j.Skipped),
+			plural.Of(j.Total, "row"), ui.Count(j.Left()), ui.Count(j.Skipped),
 		)
 	default:
 		failed := ""
@@ -191,10 +189,7 @@ func progressOf(j bulk.Job, by string) ui.Job {
 		}
 		out.Text = fmt.Sprintf(
 			"Done %s of %s, %s refused, %s%s skipped.",
-			ui.Count(j.Succeeded),
-			plural.Of(j.Total-j.Skipped, "row"),
-			ui.Count(j.Refused),
-			failed,
+			ui.Count(j.Succeeded), plural.Of(j.Total-j.Skipped, "row"), ui.Count(j.Refused), failed,
 			ui.Count(j.Skipped),
 		)
 	}

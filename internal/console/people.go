@@ -89,18 +89,16 @@ func (p *People) people(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	}
 	f.Email = storable(f.Email)
 	f.ExternalID = storable(f.ExternalID)
-	if true {
-		list, more, err := p.Accounts.Before(r.Context(), f, before(r), perPage)
-		if err != nil {
-			return err
-		}
-		view.Results.Table = peopleTable(v, list)
-		next := int64(0)
-		if more {
-			next = list[len(list)-1].ID
-		}
-		view.Results.Pager = pager(r, "Pages of people", next)
+	list, more, err := p.Accounts.Before(r.Context(), f, before(r), perPage)
+	if err != nil {
+		return err
 	}
+	view.Results.Table = peopleTable(v, list)
+	next := int64(0)
+	if more {
+		next = list[len(list)-1].ID
+	}
+	view.Results.Pager = pager(r, "Pages of people", next)
 	return p.showList(w, r, v, view)
 }
 

@@ -43,11 +43,8 @@ func (h *Handler) exportPages() *area.Exports {
 
 // fileCall returns the API call for the file of a list.
 func (h *Handler) fileCall(kind export.Kind, params ...ui.Param) ui.Curl {
-	return h.call(
-		"The same file by API",
-		http.MethodGet,
-		"/v2/exports/"+string(kind),
-		append([]ui.Param{{Name: "format", Value: string(export.CSV)}}, params...)...)
+	query := append([]ui.Param{{Name: "format", Value: string(export.CSV)}}, params...)
+	return h.call("The same file by API", http.MethodGet, "/v2/exports/"+string(kind), query...)
 }
 
 func (h *Handler) exportLicenses(r *http.Request, v *Visit) (area.ExportQuery, error) {

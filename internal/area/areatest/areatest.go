@@ -124,17 +124,13 @@ func WantAnswer(b *pagetest.Browser, who string, to Target) *pagetest.Page {
 	switch {
 	case got.Status == http.StatusOK:
 	case got.Status == http.StatusSeeOther && strings.HasPrefix(got.Header.Get("Location"), to.Leads):
-	case to.Kind == area.Act && got.Status >= 400 && got.Status < 500 && got.Status != http.StatusNotFound && got.Status != http.StatusForbidden:
+	case to.Kind == area.Act && got.Status >= 400 && got.Status < 500 &&
+		got.Status != http.StatusNotFound && got.Status != http.StatusForbidden:
 		// Another test sends the form with valid values.
 	default:
 		b.Errorf(
 			"%s as %s: %d to %q, want an answer or a redirect to %s\n%s",
-			to.Path,
-			who,
-			got.Status,
-			got.Header.Get("Location"),
-			to.Leads,
-			got.Body,
+			to.Path, who, got.Status, got.Header.Get("Location"), to.Leads, got.Body,
 		)
 	}
 	return got
@@ -154,7 +150,8 @@ func WantSignIn(b *pagetest.Browser, to Target) {
 	got := Send(b, to, "same-origin")
 	switch {
 	case to.Kind == area.Stream && got.Status == http.StatusUnauthorized && got.Header.Get("Location") == "":
-	case to.Kind != area.Stream && got.Status == http.StatusSeeOther && strings.HasPrefix(got.Header.Get("Location"), "/sign-in"):
+	case to.Kind != area.Stream && got.Status == http.StatusSeeOther &&
+		strings.HasPrefix(got.Header.Get("Location"), "/sign-in"):
 	default:
 		b.Errorf("%s as nobody: %d to %q", to.Path, got.Status, got.Header.Get("Location"))
 	}
