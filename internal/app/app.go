@@ -210,6 +210,7 @@ func (a *App) newServer(db *sqldb.DB) *httpd.Server {
 		Hurry: a.cfg.Hurry,
 		Ready: []httpd.Check{
 			{Name: "database", Ask: db.Ping},
+			{Name: "writes", Ask: db.CheckWrites},
 			{Name: "schema", Ask: a.guard.ready},
 			{Name: "webhooks", Ask: func(ctx context.Context) error { return a.node.Ready(ctx) }},
 		},

@@ -91,10 +91,11 @@ func (e *examination) database(ctx context.Context) {
 	e.why = "the database cannot be used"
 	db, err := OpenExisting(ctx, e.cfg)
 	if err != nil {
-		e.say(
-			"database", Failed, "Start the database server, and check the address, the user and the password in db.",
-			"%v", err,
-		)
+		do := "Start the database server, and check the address, the user and the password in db."
+		if errors.Is(err, sqldb.ErrRefusedParameter) {
+			do = "Remove the parameter from db, or let the pooler ignore it (ignore_startup_parameters of pgbouncer)."
+		}
+		e.say("database", Failed, do, "%v", err)
 		return
 	}
 	schema, err := db.Schema(ctx)
@@ -130,29 +131,21 @@ func pendingAdvice(s sqldb.Schema) string {
 		"serve, which does it."
 }
 
-// errUndo rolls back a transaction.
-var errUndo = errors.New("not to be kept")
-
-// writable writes and rolls back.
+// writable writes, commits and removes it again.
 func (e *examination) writable(ctx context.Context) {
 	const name = "writing"
 	if e.db == nil {
 		e.say(name, Skipped, "", "there is no database to write to")
 		return
 	}
-	err := e.db.Write(ctx, func(tx *sqldb.Tx) error {
-		if err := sealing.TouchPepper(ctx, tx); err != nil {
-			return err
+	if err := e.db.CheckWrites(ctx); err != nil {
+		do := "Name the primary server in db, not a replica; the user needs all rights on the tables, and the disk " +
+			"must not be full or read-only."
+		why := sqldb.WhyUnwritable(err)
+		if why != "" {
+			why += ": "
 		}
-		return errUndo
-	})
-	if !errors.Is(err, errUndo) {
-		e.say(
-			name, Failed,
-			"Name the primary server in db, not a replica; the user needs all rights on the tables, and the disk "+
-				"must not be full or read-only.",
-			"the database takes no writes: %v", err,
-		)
+		e.say(name, Failed, do, "the database takes no writes: %s%v", why, err)
 		return
 	}
 	e.say(name, Passed, "", "the database takes writes")

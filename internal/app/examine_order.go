@@ -13,7 +13,7 @@ import (
 func (e *examination) checks() []func(context.Context) {
 	return []func(context.Context){
 		e.files, e.given("db", "database", e.database), e.leftBehind,
-		e.onDatabase("writing", e.writable), e.onDatabase("clock", e.clock),
+		e.onDatabase("writing", e.writable), e.pooler, e.onDatabase("clock", e.clock),
 		e.given("secret-key", "secret key", e.onDatabase("secret key", e.key)),
 		e.onDatabase("refunded licenses", e.licenses), e.onDatabase("disk", e.space),
 		e.onDatabase("backups", e.backups),

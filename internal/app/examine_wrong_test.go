@@ -199,7 +199,7 @@ func TestExamineAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := apptest.New(t)
-	h.Exec(`DROP TABLE peppers`) // and there is no backup
+	refuseWrites(h) // and there is no backup
 	cfg.DB, cfg.SecretFiles = h.Database, map[string]string{"secret-key": key}
 	cfg.SecretKey = strings.Repeat("ab", 32)
 	cfg.Mail.Password = "wrong"

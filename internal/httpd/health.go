@@ -1,6 +1,7 @@
 package httpd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,10 +18,11 @@ type Check struct {
 }
 
 // health is the answer of the health paths. It names the failed checks without details, because
-// anyone may ask.
+// anyone may ask. The message is the sentence that clients get, such as that the disk is full.
 type health struct {
 	Status  string            `json:"status"`
 	Version string            `json:"version,omitempty"` // of the program
+	Message string            `json:"message,omitempty"`
 	Checks  map[string]string `json:"checks,omitempty"`
 }
 
@@ -72,6 +74,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 			failed = append(failed, fmt.Errorf("%s: %w", c.Name, err))
 			answer.Checks[c.Name] = "failed"
 			answer.Status = "unavailable"
+			answer.Message = cmp.Or(answer.Message, wire.Sentence(err))
 			status = http.StatusServiceUnavailable
 		}
 	}

@@ -159,13 +159,6 @@ func WithPepper(ctx context.Context, db *sqldb.DB, box *secret.Sealer) (*secret.
 	return box.WithPepper(text)
 }
 
-// TouchPepper writes the pepper unchanged, in a transaction to be rolled back. It tests whether the
-// database accepts writes.
-func TouchPepper(ctx context.Context, tx *sqldb.Tx) error {
-	_, err := tx.Exec(ctx, `UPDATE peppers SET sealed = sealed WHERE id = 1`)
-	return err
-}
-
 // StorePepper stores the pepper of the Sealer, unless another node was faster.
 func StorePepper(ctx context.Context, db *sqldb.DB, box *secret.Sealer, now time.Time) error {
 	err := db.Write(ctx, func(tx *sqldb.Tx) error {

@@ -19,9 +19,6 @@ func (e *awayError) Unwrap() error { return e.error }
 // Unavailable marks the error for HTTP code, which knows nothing about databases.
 func (e *awayError) Unavailable() bool { return true }
 
-// Unwritable returns why the database takes no writes, such as "its disk is full", or "".
-func (e *awayError) Unwritable() string { return unwritable(e.error) }
-
 // tellAway wraps err in an awayError if it means that the database is unavailable.
 func tellAway(err error) error {
 	if err == nil || !away(err) {
@@ -39,12 +36,15 @@ func IsUnavailable(err error) bool {
 
 // Sentence tells clients the reason, if it is more than an outage of a moment; otherwise it is "".
 func (e *awayError) Sentence() string {
-	switch {
+	_, server := errors.AsType[*pgconn.PgError](e.error)
+	switch why := WhyUnwritable(e.error); {
 	case errors.Is(e.error, ErrMoved):
 		return "The database of this service is not in its place, so nothing can be stored. Someone has to repair that; try again later."
-	case errors.Is(e.error, sqlite3.FULL):
+	case why == diskFull:
 		return "The disk of this service is full, so nothing can be stored. Someone has to free space; try again later."
-	case errors.Is(e.error, sqlite3.READONLY):
+	case why != "" && server:
+		return "The database of this service is read-only now, so nothing can be stored. Try again later."
+	case why != "":
 		return "The disk of this service is read-only, so nothing can be stored. Someone has to repair that; try again later."
 	}
 	return ""

@@ -12,6 +12,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
+// ErrRefusedParameter means that a pooler does not know a parameter of the URL.
+var ErrRefusedParameter = errors.New("a pooler refused a parameter of the URL")
+
 // tracked are the settings that a pooler sets for each transaction by itself.
 var tracked = []string{"application_name", "client_encoding", "datestyle", "timezone", "standard_conforming_strings"}
 
@@ -29,7 +32,7 @@ func (p *postgres) passPooler(ctx context.Context, cfg *pgx.ConnConfig) error {
 		conn, err = pgx.ConnectConfig(ctx, plain)
 	}
 	if refusedSetting(err) {
-		err = fmt.Errorf("a pooler refused a parameter of the URL; remove it, or let the pooler ignore it: %w", err)
+		err = fmt.Errorf("%w: %w", ErrRefusedParameter, err)
 	}
 	if err != nil {
 		return err

@@ -76,27 +76,34 @@ func filler() string {
 
 // noteWrite notes the error of a write.
 func (db *DB) noteWrite(err error) {
-	if unwritable(err) != "" && !readOnly(err) {
+	if WhyUnwritable(err) != "" && !readOnly(err) {
 		db.writes.full.Store(true)
 	}
 }
 
-// unwritable returns why the database takes no writes, if err says that; otherwise "".
-func unwritable(err error) string {
+// Reasons why a database takes no writes.
+const (
+	diskFull   = "its disk is full"
+	isReadOnly = "it is read-only"
+)
+
+// WhyUnwritable returns why the database takes no writes, such as "its disk is full", if err says that;
+// otherwise "".
+func WhyUnwritable(err error) string {
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {
 		case e.Code == "25006":
-			return "it is read-only"
+			return isReadOnly
 		case e.Code == "53100", e.Code == "58030" && strings.Contains(e.Message, "No space left"):
-			return "its disk is full"
+			return diskFull
 		}
 		return ""
 	}
 	switch {
 	case errors.Is(err, sqlite3.READONLY):
-		return "it is read-only"
+		return isReadOnly
 	case errors.Is(err, sqlite3.FULL):
-		return "its disk is full"
+		return diskFull
 	}
 	return ""
 }

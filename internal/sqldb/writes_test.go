@@ -1,7 +1,6 @@
 package sqldb_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -46,11 +45,7 @@ func TestReadOnlyDatabase(t *testing.T) {
 	set("on")
 	again := sqldbtest.OpenWith(t, url, sqldb.Options{Readers: 2})
 	err := again.CheckWrites(t.Context())
-	why, ok := errors.AsType[interface {
-		error
-		Unwritable() string
-	}](err)
-	if !ok || why.Unwritable() != "it is read-only" {
+	if why := sqldb.WhyUnwritable(err); why != "it is read-only" || !sqldb.IsUnavailable(err) {
 		t.Errorf("the check says: %v", err)
 	}
 	if err := db.CheckWrites(t.Context()); err != nil {
