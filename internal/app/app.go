@@ -152,7 +152,6 @@ func (a *App) build(ctx context.Context, db *sqldb.DB) error {
 	if err := migrate(ctx, db, cfg); err != nil {
 		return err
 	}
-	a.guard.passed()
 	box, err := a.sealer(ctx, db)
 	if err != nil {
 		return err

@@ -34,20 +34,14 @@ type guard struct {
 	version string
 	now     func() time.Time
 
-	mu     sync.Mutex // held during a check
-	asked  time.Time  // end of the last check; guarded by mu
-	last   atomic.Pointer[time.Time]
-	reason atomic.Pointer[error] // to stop; set once
+	mu     sync.Mutex                // held during a check
+	asked  time.Time                 // end of the last check; guarded by mu
+	last   atomic.Pointer[time.Time] // beginning of the last check that found no reason to stop
+	reason atomic.Pointer[error]     // to stop; set once
 }
 
 func newGuard(db *sqldb.DB, log *slog.Logger) *guard {
 	return &guard{db: db, log: log, version: release.Version, now: time.Now}
-}
-
-// passed notes a check that found no reason to stop.
-func (g *guard) passed() {
-	now := g.now()
-	g.last.Store(&now)
 }
 
 // stale reports whether the last check is too old by either clock. The steady clock may stop while
@@ -57,8 +51,12 @@ func (g *guard) stale() bool {
 	if last == nil {
 		return true
 	}
-	now := g.now()
-	return now.Sub(*last) > guardStale || now.Round(0).Sub(last.Round(0)) > guardStale
+	return paused(*last, g.now())
+}
+
+// paused reports whether more time has passed than between two checks.
+func paused(from, to time.Time) bool {
+	return to.Sub(from) > guardStale || to.Round(0).Sub(from.Round(0)) > guardStale
 }
 
 // check asks the database, and returns the reason to stop. If the database does not answer, there is
@@ -79,20 +77,34 @@ func (g *guard) recheck(ctx context.Context) {
 	}
 }
 
+// ask asks a second time if the process was paused meanwhile, or if other nodes ended its connection
+// because of that.
 func (g *guard) ask(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, guardLimit)
-	defer cancel()
-	err := g.db.Moved()
-	if err == nil {
-		err = sqldb.CheckVersion(ctx, g.db, g.version)
+	var began time.Time
+	var err error
+	for range 2 {
+		began = g.now()
+		err = g.look(ctx)
+		g.asked = g.now()
+		if !sqldb.IsUnavailable(err) && !paused(began, g.asked) {
+			break
+		}
 	}
-	g.asked = g.now()
 	switch {
 	case err == nil:
-		g.passed()
+		g.last.Store(&began)
 	case (errors.Is(err, sqldb.ErrTooNew) || errors.Is(err, sqldb.ErrMoved)) && g.reason.Swap(&err) == nil:
 		g.log.Error("this node stops taking work; it answers requests under way", "err", err)
 	}
+}
+
+func (g *guard) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, guardLimit)
+	defer cancel()
+	if err := g.db.Moved(); err != nil {
+		return err
+	}
+	return sqldb.CheckVersion(ctx, g.db, g.version)
 }
 
 func (g *guard) failure() error {
