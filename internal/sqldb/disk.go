@@ -9,6 +9,9 @@ type Disk struct {
 // has its files elsewhere, and on systems that do not report it.
 func (db *DB) Disk() (Disk, bool) { return db.engine.disk() }
 
+// DiskAt reports the space on the file system of a folder or file.
+func DiskAt(path string) (Disk, bool) { return diskOf(path) }
+
 func (p *postgres) disk() (Disk, bool) { return Disk{}, false }
 
 func (l *sqlite) disk() (Disk, bool) { return diskOf(l.path) }

@@ -40,8 +40,12 @@ func Write(ctx context.Context, db *sqldb.DB, to string) error {
 	if err != nil {
 		return fmt.Errorf("write the backup: %w", err)
 	}
-	defer part.remove() // already renamed on success
+	defer part.remove()                            // already renamed on success
+	space, known := sqldb.DiskAt(filepath.Dir(to)) // before the draft takes it
 	if err := copyInto(ctx, db.File(), part.path); err != nil {
+		if known {
+			err = withSpace(err, space, db.File(), to)
+		}
 		return fmt.Errorf("write the backup: %w", err)
 	}
 	if err := checkFile(ctx, part.path); err != nil {
@@ -54,6 +58,17 @@ func Write(ctx context.Context, db *sqldb.DB, to string) error {
 		return fmt.Errorf("name the backup: %w", err)
 	}
 	return nil
+}
+
+// withSpace explains the error of a copy on a disk that had less space than the database. SQLite
+// only calls it an I/O error.
+func withSpace(err error, space sqldb.Disk, from, to string) error {
+	info, statErr := os.Stat(from)
+	if statErr != nil || space.Free >= info.Size() {
+		return err
+	}
+	return fmt.Errorf("%d MB were free in %s, and the database has %d MB: %w",
+		space.Free>>20, filepath.Dir(to), info.Size()>>20, err)
 }
 
 // copyInto writes a copy into an empty file, on its own connection.
