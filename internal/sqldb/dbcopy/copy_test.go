@@ -49,7 +49,7 @@ func filled(t testing.TB, url string, rows int, only ...string) {
 			}
 			var list [][]any
 			most := rows
-			if table == "peppers" {
+			if table == "peppers" || table == "last_backup" {
 				most = 1 // there is only one
 			}
 			for i := 1; i <= most; i++ {
@@ -245,7 +245,7 @@ func TestCopyGoesOn(t *testing.T) {
 	}
 	other := mustCopy(t, copying(to, file(t, "other.db")))
 	for _, table := range other.Tables {
-		if table.Name != "peppers" && table.Rows < 20 || table.Rows > 22 {
+		if one := table.Name == "peppers" || table.Name == "last_backup"; !one && table.Rows < 20 || table.Rows > 22 {
 			t.Errorf("%s has %d rows", table.Name, table.Rows)
 		}
 	}
