@@ -4,45 +4,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
-	"strings"
 	"testing"
-	"unicode/utf8"
 )
-
-// TestLongLines keeps code lines over 120 columns rare, with tabs of four columns.
-func TestLongLines(t *testing.T) {
-	const (
-		maxColumns = 120
-		mostOf1000 = 5
-	)
-	all, long := 0, 0
-	for _, s := range sources(t) {
-		if s.test || !strings.HasPrefix(s.path, "internal/") && !strings.HasPrefix(s.path, "cmd/") {
-			continue
-		}
-		text, err := os.ReadFile(s.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(string(text)) {
-			line = strings.TrimRight(line, "\n")
-			if code := strings.TrimSpace(line); code == "" || strings.HasPrefix(code, "//") {
-				continue
-			}
-			all++
-			if utf8.RuneCountInString(line)+3*strings.Count(line, "\t") > maxColumns {
-				long++
-			}
-		}
-	}
-	if all < 50_000 {
-		t.Fatalf("found %d lines of code; is the test blind?", all)
-	}
-	if 1000*long > mostOf1000*all {
-		t.Errorf("%d of %d lines have over %d columns, at most %d of 1,000 are allowed", long, all, maxColumns, mostOf1000)
-	}
-}
 
 // TestHeaders keeps assignments out of the header of an if that does not test them, and the empty
 // text out of the header of a switch.

@@ -59,7 +59,8 @@ func backupReportCommand() *cobra.Command {
 	}
 	g := settingFlags(cmd, app.Serve, "db")
 	var at string
-	cmd.Flags().StringVar(&at, "at", "", "When the backup was begun, such as 2027-01-31T03:00:00Z, or 2h for two hours ago")
+	cmd.Flags().StringVar(&at, "at", "",
+		"When the backup was begun, such as 2027-01-31T03:00:00Z, or 2h for two hours ago")
 	asJSON := cmd.Flags().Bool("json", false, "Print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		begun, err := parseTime("--at", at, app.Now(), -1)
@@ -77,7 +78,8 @@ func backupReportCommand() *cobra.Command {
 			return err
 		}
 		return answer{
-			json: map[string]time.Time{"at": begun}, note: "the last good backup is of " + begun.Format(time.RFC3339) + "\n",
+			json: map[string]time.Time{"at": begun},
+			note: "the last good backup is of " + begun.Format(time.RFC3339) + "\n",
 		}.print(cmd, *asJSON)
 	}
 	return cmd

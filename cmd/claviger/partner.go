@@ -195,8 +195,8 @@ func partnerRotateCommand() *cobra.Command {
 		}
 		return answer{
 			json: made, out: made.Secret + "\n",
-			note: fmt.Sprintf("the new %s of partner %d; store it, it is not shown again; the old one is valid until %s:\n",
-				made.What, id, stamp(made.PreviousValidUntil)),
+			note: fmt.Sprintf("the new %s of partner %d; store it, it is not shown again; the old one is valid "+
+				"until %s:\n", made.What, id, stamp(made.PreviousValidUntil)),
 		}.print(cmd, r.asJSON)
 	}
 	return cmd

@@ -78,8 +78,8 @@ func setUpStripe(cmd *cobra.Command, cfg app.Config, asJSON bool) error {
 		}{e.ID, e.URL, mode, made, e.Secret},
 		out: e.Secret + "\n",
 		then: fmt.Sprintf("endpoint %s, in %s mode, for %s\n"+
-			"set the secret above as stripe-webhook-secret (CLAVIGER_STRIPE_WEBHOOK_SECRET), beside stripe-secret-key, "+
-			"and start the service; it is not shown again here\n", e.ID, mode, e.URL),
+			"set the secret above as stripe-webhook-secret (CLAVIGER_STRIPE_WEBHOOK_SECRET), beside "+
+			"stripe-secret-key, and start the service; it is not shown again here\n", e.ID, mode, e.URL),
 	}
 	if !made {
 		a.out = ""

@@ -26,8 +26,8 @@ func Copy(
 	target.DB = to
 	proof := &keyProof{source: source, target: target}
 	done, err = dbcopy.Run(ctx, dbcopy.Spec{
-		From: cfg.past(from), To: cfg.past(to), FromName: fullDB(source), ToName: fullDB(target), Now: Now(), Log: cfg.logger(),
-		Skip: cluster.Tables, Running: cluster.Running, Prove: proof.check, Tell: tell,
+		From: cfg.past(from), To: cfg.past(to), FromName: fullDB(source), ToName: fullDB(target), Now: Now(),
+		Log: cfg.logger(), Skip: cluster.Tables, Running: cluster.Running, Prove: proof.check, Tell: tell,
 	})
 	return done, proof.hint, copyFailed(err)
 }

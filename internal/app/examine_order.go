@@ -62,5 +62,6 @@ func (e *examination) old(shown string, s sqldb.Schema) {
 	e.why = "the database has an older schema; run claviger migrate, then claviger doctor again"
 	last := s.Pending[len(s.Pending)-1]
 	e.say("database", Warned, pendingAdvice(s),
-		"%s is reachable, and its schema is older than this program: it lacks %s, up to %s", shown, plural.Of(int64(len(s.Pending)), "migration"), last)
+		"%s is reachable, and its schema is older than this program: it lacks %s, up to %s",
+		shown, plural.Of(int64(len(s.Pending)), "migration"), last)
 }

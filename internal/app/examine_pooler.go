@@ -15,8 +15,8 @@ func (e *examination) pooler(ctx context.Context) {
 	case !pooled:
 		e.say(name, Passed, "", "no pooler is between this program and the database")
 	case direct:
-		e.say(name, Passed, "", "a pooler is before the database; messages between nodes, locks, migrations and copies "+
-			"go past it")
+		e.say(name, Passed, "", "a pooler is before the database; messages between nodes, locks, migrations and "+
+			"copies go past it")
 	default:
 		lead := "a pooler is before the database"
 		if e.cfg.DirectURL != "" {

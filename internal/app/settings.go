@@ -85,14 +85,15 @@ var settings = []Setting{
 	},
 	{
 		Name: "db-job-timeout", Value: "duration", Default: "60s",
-		Help: "How long PostgreSQL may take for one statement of an import, an export, a bulk job, a preview, a batch " +
-			"or work in the background",
+		Help: "How long PostgreSQL may take for one statement of an import, an export, a bulk job, a preview, a " +
+			"batch or work in the background",
 		set: duration(maxDBJobTimeout, func(c *Config) *time.Duration { return &c.DBJobTimeout }),
 	},
 	{
 		Name: "backup-dir", Value: "folder",
-		Help: "Folder for backups of an SQLite database, which the service then makes by itself; without it, none are made",
-		set:  text(func(c *Config) *string { return &c.BackupDir }),
+		Help: "Folder for backups of an SQLite database, which the service then makes by itself; without it, none " +
+			"are made",
+		set: text(func(c *Config) *string { return &c.BackupDir }),
 	},
 	{
 		Name: "backup-every", Value: "duration", Default: "24h",

@@ -35,7 +35,8 @@ func Record(ctx context.Context, db *sqldb.DB, at, now time.Time) error {
 func Report(ctx context.Context, db *sqldb.DB, at, now time.Time) error {
 	if at.After(now) {
 		return fmt.Errorf(
-			"a backup of %s would be in the future; give the time at which it was begun, and compare the clocks", shown(at),
+			"a backup of %s would be in the future; give the time at which it was begun, and compare the clocks",
+			shown(at),
 		)
 	}
 	stored, err := store(ctx, db, at, now)

@@ -94,9 +94,9 @@ func (l *Licenses) problemActs(v *Visit, p payment.Problem) ui.Cell {
 			links, ui.RowLink{Label: "Refund…", Of: p.ObjectID, URL: v.Path(paymentsPath+"/%d/refund", p.ID)},
 		)
 	}
-	links = append(
-		links, ui.RowLink{Label: "Mark as dealt with…", Of: p.ObjectID, URL: v.Path(paymentsPath+"/%d/dismiss", p.ID)},
-	)
+	links = append(links, ui.RowLink{
+		Label: "Mark as dealt with…", Of: p.ObjectID, URL: v.Path(paymentsPath+"/%d/dismiss", p.ID),
+	})
 	return ui.Cell{Acts: ui.Links(links...)}
 }
 

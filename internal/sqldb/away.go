@@ -39,13 +39,15 @@ func (e *awayError) Sentence() string {
 	_, server := errors.AsType[*pgconn.PgError](e.error)
 	switch why := WhyUnwritable(e.error); {
 	case errors.Is(e.error, ErrMoved):
-		return "The database of this service is not in its place, so nothing can be stored. Someone has to repair that; try again later."
+		return "The database of this service is not in its place, so nothing can be stored. " +
+			"Someone has to repair that; try again later."
 	case why == diskFull:
 		return "The disk of this service is full, so nothing can be stored. Someone has to free space; try again later."
 	case why != "" && server:
 		return "The database of this service is read-only now, so nothing can be stored. Try again later."
 	case why != "":
-		return "The disk of this service is read-only, so nothing can be stored. Someone has to repair that; try again later."
+		return "The disk of this service is read-only, so nothing can be stored. " +
+			"Someone has to repair that; try again later."
 	}
 	return ""
 }

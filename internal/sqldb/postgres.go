@@ -118,7 +118,8 @@ func (p *postgres) query(ctx context.Context, st *statement) error {
 // transaction.
 func (p *postgres) session(ctx context.Context, conn *pgxpool.Conn) *pgSession {
 	return &pgSession{
-		conn: conn.Conn(), settings: p.limits.settings(ctx), until: p.limits.until(ctx), limit: p.limits.perStatement(ctx),
+		conn: conn.Conn(), settings: p.limits.settings(ctx), until: p.limits.until(ctx),
+		limit: p.limits.perStatement(ctx),
 	}
 }
 

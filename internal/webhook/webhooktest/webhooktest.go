@@ -26,8 +26,8 @@ func Box(t testing.TB) *webhook.Outbox {
 			VALUES (1, '', '', '', $1, $1, 0, 0)`, false)
 		for id := range 2 {
 			tx.Queue(
-				`INSERT INTO licenses (id, partner_id, ord, license_key, redemption_id, status, tier, owner_id, redeemed,
-				released, held, erased, epoch, event_ms, created_at, updated_at)
+				`INSERT INTO licenses (id, partner_id, ord, license_key, redemption_id, status, tier, owner_id,
+				redeemed, released, held, erased, epoch, event_ms, created_at, updated_at)
 				VALUES ($1, 1, $1, $2, $2, 1, 1, 0, $3, $3, 0, $3, 0, 0, 0, 0)`,
 				id+1,
 				fmt.Sprint("key", id+1),
