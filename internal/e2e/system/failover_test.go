@@ -32,14 +32,13 @@ func TestFailover(t *testing.T) {
 	b := startBuyers(t, c, nodes...)
 	<-time.After(5 * time.Second)
 
-	killed := time.Now()
 	killGroup(p.primary)
 	_ = p.primary.Wait()
-	<-time.After(time.Second) // what notices the failure takes longer
+	<-time.After(time.Second) // what notices the failure takes longer; its sessions end meanwhile
+	gone := time.Now().Add(-500 * time.Millisecond)
+	promoted := time.Now() // before the server begins with it
 	run(t, asServer(t, p.dir, p.bin("pg_ctl"), "promote", "-w", "-D", p.standbyData()))
-	promoted := time.Now()
-	await(t, "a purchase after the promotion", func() bool { return b.since(promoted.Add(-time.Second)) })
-	first := time.Since(promoted).Round(time.Millisecond)
+	await(t, "a purchase after the failure", func() bool { return b.since(gone) })
 	await(t, "the nodes are ready", func() bool {
 		for _, n := range nodes {
 			if status, _ := n.ready(); status != http.StatusOK {
@@ -48,18 +47,30 @@ func TestFailover(t *testing.T) {
 		}
 		return true
 	})
-	<-time.After(3 * time.Second)
+	<-time.After(5 * time.Second)
+	ended := time.Now()
 	deals := b.end()
 	lost := p.lost(t, orders(deals))
 	_, failed := took(deals, 50)
-	p99, late := took(between(deals, promoted.Add(3*time.Second), time.Now()), 99)
-	t.Logf("%d purchases, %d answered 503; promoted %v after the kill; first purchase %v after the promotion; %d acknowledged "+
-		"ones lost; 3 s later p99 %v, %d failed", len(deals), failed, promoted.Sub(killed).Round(time.Millisecond), first, lost, p99, late)
+	first := firstSale(between(deals, gone, ended)).Sub(promoted).Round(time.Millisecond)
+	p99, late := took(between(deals, ended.Add(-3*time.Second), ended), 99)
+	t.Logf("%d purchases, %d answered 503; the first one %v after the promotion; %d acknowledged ones lost; at the end p99 %v, "+
+		"%d failed", len(deals), failed, first, lost, p99, late)
 	// The aim is 2 s; the rest is for a slow machine.
-	if lost > 0 || first > 10*time.Second {
+	if lost > 0 || late > 0 || first > 10*time.Second {
 		t.Errorf("%d acknowledged purchases are lost, and the first one came %v after the promotion", lost, first)
 	}
 	settle(t, p.url())
+}
+
+// firstSale returns when the first purchase was acknowledged.
+func firstSale(list []deal) (first time.Time) {
+	for _, d := range list {
+		if at := d.began.Add(d.took); d.status == http.StatusCreated && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	return first
 }
 
 // pair are two PostgreSQL servers, of which the second one replicates the first.
@@ -83,14 +94,15 @@ func (p *pair) url() string {
 func startPair(t *testing.T) *pair {
 	t.Helper()
 	p := &pair{dir: serverFolder(t)}
-	list, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
-	if path, err := exec.LookPath("initdb"); err == nil {
-		list = append(list, filepath.Dir(path))
+	// A folder with a part of the programs only may be in the PATH.
+	list, _ := filepath.Glob("/usr/lib/postgresql/*/bin/pg_basebackup")
+	if path, err := exec.LookPath("pg_basebackup"); err == nil {
+		list = append([]string{path}, list...)
 	}
 	if len(list) == 0 {
 		t.Skip("the programs of the PostgreSQL server are not on this machine")
 	}
-	p.programs = list[len(list)-1]
+	p.programs = filepath.Dir(list[len(list)-1])
 	for i, addr := range freeAddresses(t, 2) {
 		p.ports[i] = portOf(t, addr)
 	}
