@@ -108,7 +108,7 @@ func (a *App) work() []func(context.Context) {
 		a.job(statsJob, nil, (&stats.Counter{
 			Store: a.services.Stats, Log: a.log, Ran: a.runs.Of(statsJob, 2*time.Second),
 		}).Run),
-		a.job(schemaJob, nil, a.contracting),
+		a.contracting, // on every node: one of the previous release has nothing to do
 		a.job(backupJob, nil, a.backups),
 		a.job(pruningJob, nil, a.pruning(pruningJob, time.Hour, a.expiring()).Run),
 		a.job(answersJob, nil, answers.Run),

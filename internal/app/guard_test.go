@@ -220,6 +220,7 @@ func waitsForNode(t *testing.T, cfg app.Config, db *sqldb.DB) {
 	if _, err := app.FinishMigration(t.Context(), db); !errors.Is(err, app.ErrNeeded) || !strings.Contains(err.Error(), "rome (version 0.9.0") {
 		t.Errorf("beside an older node: %v", err)
 	}
+	defer jobsElsewhere(t, cfg)()
 	log := newLines()
 	cfg.Log = slog.New(slog.NewTextHandler(log, nil))
 	own := sqldbtest.OpenWith(t, cfg.DB, sqldb.Options{Readers: 4, Version: "1.1.0", Migrations: contracting(t)})
@@ -236,6 +237,28 @@ func waitsForNode(t *testing.T, cfg app.Config, db *sqldb.DB) {
 		t.Error(err)
 	}
 	beat(61 * time.Second)
+}
+
+// jobsElsewhere starts another node, which gets all jobs, and returns a function that stops it.
+func jobsElsewhere(t *testing.T, cfg app.Config) func() {
+	t.Helper()
+	db := sqldbtest.OpenWith(t, cfg.DB, sqldb.Options{Readers: 4})
+	other, err := app.NewOn(t.Context(), db, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := runApp(t, other)
+	for ran := false; !ran; {
+		ran, err = sqldb.One(t.Context(), db, sqldb.Value[bool], `SELECT EXISTS (SELECT 1 FROM job_runs WHERE job = 'schema')`)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // TestMovedWhileRunning: a service whose SQLite file was moved is not ready, refuses requests with the
