@@ -1,6 +1,12 @@
 package litefile
 
-import "github.com/ncruces/go-sqlite3/vfs"
+import (
+	"errors"
+	"syscall"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs"
+)
 
 // walFS is the file system of the writing connection. It collects appends to the write-ahead log
 // and writes them in one call when SQLite syncs. SQLite itself writes each page in two calls, which
@@ -39,6 +45,15 @@ func (f *walFile) flush() error {
 	}
 	_, err := f.File.WriteAt(f.gathered, f.at)
 	f.gathered = f.gathered[:0]
+	return tellFull(err)
+}
+
+// tellFull marks an error of a full disk. The driver takes it for any failure, and clients are told of a
+// full disk only.
+func tellFull(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return vfs.SystemError(err, sqlite3.FULL)
+	}
 	return err
 }
 
