@@ -63,6 +63,7 @@ func TestBulkHold(t *testing.T) {
 	if answer := h.as(support).Press(page, "Hold 2 licenses"); answer.Status != http.StatusSeeOther || answer.Header.Get("Location") != at {
 		t.Fatalf("confirmed: %d %s", answer.Status, answer.Text())
 	}
+	h.waitFor(viewer, at, "Ended") // a moment after its last row
 	done := h.waitFor(viewer, at, "Done 1 of 2 rows, 1 refused, 1 skipped.")
 	wants(t, done, http.StatusOK, "by "+support, "The license has changed since this was shown", "What was confirmed", "2 × The license becomes deactivated")
 	wants(t, h.as(viewer).Get(at+"?result=refused"), http.StatusOK, keys[1])
@@ -72,7 +73,7 @@ func TestBulkHold(t *testing.T) {
 	}
 	// The same form again, and acts on a finished job.
 	id := at[strings.LastIndex(at, "/")+1:]
-	wants(t, h.as(support).Post(path("/bulk/hold/%s/cancel", id)), http.StatusConflict, "nothing of it is left to")
+	wants(t, h.as(support).Post(path("/bulk/hold/%s/cancel", id)), http.StatusConflict, "nothing of it is left to cancel")
 	wants(t, h.as(admin).Post(path("/bulk/pause/%s/cancel", id)), http.StatusNotFound)
 	for _, do := range []string{"start", "pause", "resume", "cancel", "nonsense", ""} {
 		if again := h.as(support).Post(path("/bulk/hold/%s", id), "do", do); again.Status < 400 || again.Status >= 500 || again.Status == http.StatusNotFound {
