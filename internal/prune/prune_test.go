@@ -18,9 +18,15 @@ var noon = time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 func tables(t *testing.T) *sqldb.DB {
 	t.Helper()
 	db := sqldbtest.Open(t)
-	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
+	create := func(tx *sqldb.Tx) error { // PostgreSQL prepares the statements of a batch before it runs them
 		tx.Queue(`CREATE TABLE things (a BIGINT, b BIGINT, at BIGINT NOT NULL, word TEXT NOT NULL, PRIMARY KEY (a, b))`)
 		tx.Queue(`CREATE TABLE hourly (id BIGINT PRIMARY KEY, hour BIGINT NOT NULL)`)
+		return nil
+	}
+	if err := db.Write(t.Context(), create); err != nil {
+		t.Fatal(err)
+	}
+	err := db.Write(t.Context(), func(tx *sqldb.Tx) error {
 		for i := range 2005 { // more than two batches
 			tx.Queue(`INSERT INTO things VALUES (1, $1, $2, 'x')`, int64(i), noon.Add(-time.Hour-time.Duration(i+1)))
 		}
