@@ -38,16 +38,12 @@ const lockEnd = "-sole"
 // newDraft creates an empty draft of the file at path, readable only by its owner. The lock is taken
 // first, so that a draft is never seen without it.
 func newDraft(ctx context.Context, path, kind string) (*draft, error) {
-	locked, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+kind+"*"+lockEnd)
+	d, err := lockDraft(ctx, path, kind)
+	for tries := 1; errors.Is(err, errTaken) && tries < 10; tries++ {
+		d, err = lockDraft(ctx, path, kind)
+	}
 	if err != nil {
 		return nil, err
-	}
-	d := &draft{path: strings.TrimSuffix(locked.Name(), lockEnd)}
-	if err := locked.Close(); err != nil {
-		return nil, err
-	}
-	if d.lock, err = litefile.Lock(ctx, d.path); err != nil {
-		return nil, errors.Join(err, os.Remove(d.path+lockEnd))
 	}
 	f, err := os.OpenFile(d.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, litefile.OwnerOnly) //nolint:gosec // a new file
 	if err == nil {
@@ -60,6 +56,35 @@ func newDraft(ctx context.Context, path, kind string) (*draft, error) {
 	return d, nil
 }
 
+// errTaken means that another process took a new lock file for one that was left behind.
+var errTaken = errors.New("another process removes the lock of the draft")
+
+// lockDraft creates the lock file of a draft and takes its lock.
+func lockDraft(ctx context.Context, path, kind string) (*draft, error) {
+	created, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+kind+"*"+lockEnd)
+	if err != nil {
+		return nil, err
+	}
+	defer created.Close() //nolint:errcheck // it stays empty; while it is open, no other file has its number
+	info, err := created.Stat()
+	if err != nil {
+		return nil, err
+	}
+	d := &draft{path: strings.TrimSuffix(created.Name(), lockEnd)}
+	if d.lock, err = litefile.Lock(ctx, d.path); err != nil {
+		if gone := os.Remove(created.Name()); gone != nil || errors.Is(err, litefile.ErrInUse) {
+			return nil, errTaken
+		}
+		return nil, err
+	}
+	locked, err := os.Lstat(created.Name())
+	if err != nil || !os.SameFile(info, locked) {
+		d.remove()
+		return nil, errTaken
+	}
+	return d, nil
+}
+
 // remove removes what is left of the draft.
 func (d *draft) remove() {
 	removeAll(d.path)
@@ -67,8 +92,8 @@ func (d *draft) remove() {
 	_ = os.Remove(d.path + lockEnd)
 }
 
-// LeftBehind returns the drafts in a folder that no living process writes: those of backups and
-// restores that were killed. A missing folder has none.
+// LeftBehind returns the drafts in a folder that no living process writes, and lock files without a
+// draft: those of backups and restores that were killed. A missing folder has none.
 func LeftBehind(ctx context.Context, folder string) ([]string, error) {
 	list, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,10 +102,10 @@ func LeftBehind(ctx context.Context, folder string) ([]string, error) {
 	var left []string
 	for _, e := range list {
 		path := filepath.Join(folder, e.Name())
-		if !draftName.MatchString(path) || !e.Type().IsRegular() || !ours(path) {
+		if !e.Type().IsRegular() || !isDraft(path) {
 			continue
 		}
-		lock, err := abandoned(ctx, path)
+		lock, err := abandoned(ctx, strings.TrimSuffix(path, lockEnd))
 		if err == nil {
 			left = append(left, path)
 			closeLock(lock)
@@ -93,14 +118,26 @@ func LeftBehind(ctx context.Context, folder string) ([]string, error) {
 func removeLeft(ctx context.Context, folder string) {
 	left, _ := LeftBehind(ctx, folder)
 	for _, path := range left {
+		path = strings.TrimSuffix(path, lockEnd)
 		lock, err := abandoned(ctx, path)
 		if err != nil {
 			continue
 		}
 		removeAll(path)
+		_ = os.Remove(path + lockEnd) // before another process can take the lock
 		closeLock(lock)
-		_ = os.Remove(path + lockEnd)
+		_ = os.Remove(path + lockEnd) // where open files cannot be removed
 	}
+}
+
+// isDraft reports whether a file is a draft, or a lock file without its draft.
+func isDraft(path string) bool {
+	of, isLock := strings.CutSuffix(path, lockEnd)
+	if !draftName.MatchString(of) || !ours(path) {
+		return false
+	}
+	_, err := os.Lstat(of)
+	return !isLock || errors.Is(err, fs.ErrNotExist)
 }
 
 // abandoned takes the lock of a draft, or returns an error because its writer lives. The lock is nil if

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -40,10 +41,11 @@ func TestLeftBehind(t *testing.T) {
 				"a.db.restore-1": whole, "a.db.restore-1-wal": zeros, "a.db.restore-1-shm": zeros, // of older versions
 				"b.db.part-2": whole, "b.db.part-2-sole": nil,
 				"c.db.part-3": zeros, "c.db.part-3-journal": zeros, "c.db.part-3-sole": nil,
-				"d.db.part-4": nil,
+				"d.db.part-4": nil, "e.db.part-5-sole": nil,
 			}
 			others := map[string][]byte{
 				"film.part-1": []byte("a film that another program loads"), "film.part-2": zeros, "e.db.part-x": whole,
+				"film.part-3-sole": []byte("a song that another program loads"),
 			}
 			for _, list := range []map[string][]byte{files, others} {
 				for name, text := range list {
@@ -52,7 +54,7 @@ func TestLeftBehind(t *testing.T) {
 					}
 				}
 			}
-			want := []string{"a.db.restore-1", "b.db.part-2", "c.db.part-3", "d.db.part-4"}
+			want := []string{"a.db.restore-1", "b.db.part-2", "c.db.part-3", "d.db.part-4", "e.db.part-5-sole"}
 			found, err := LeftBehind(t.Context(), dir)
 			for i, path := range found {
 				found[i] = filepath.Base(path)
@@ -105,4 +107,38 @@ func TestKilledDraft(t *testing.T) {
 	if list := left(); !slices.Equal(list, []string{d.path}) {
 		t.Errorf("left behind: %v", list)
 	}
+}
+
+// TestDraftsBesideARemoval: while other processes remove what was left behind, each new draft has its lock.
+func TestDraftsBesideARemoval(t *testing.T) {
+	dir := t.TempDir()
+	ended := make(chan struct{})
+	var removing sync.WaitGroup
+	for range 4 {
+		removing.Go(func() {
+			for {
+				select {
+				case <-ended:
+					return
+				default:
+					removeLeft(t.Context(), dir)
+				}
+			}
+		})
+	}
+	for range 100 {
+		d, err := newDraft(t.Context(), filepath.Join(dir, "a.db"), partKind)
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		for _, path := range []string{d.path, d.path + lockEnd} {
+			if _, err := os.Lstat(path); err != nil {
+				t.Errorf("a living draft was removed: %v", err)
+			}
+		}
+		d.remove()
+	}
+	close(ended)
+	removing.Wait()
 }
