@@ -7,7 +7,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os/exec"
@@ -170,13 +172,18 @@ func command(t *testing.T, program string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// freeAddresses returns unused addresses.
+// freeAddresses returns unused addresses. Their ports are below those that the system gives to outgoing
+// connections, which would take them before a server does.
 func freeAddresses(t *testing.T, n int) (list []string) {
 	t.Helper()
-	for range n {
-		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
+	for tries := 0; len(list) < n; tries++ {
+		addr := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(12_000))
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", addr)
+		if err != nil && tries > 1000 {
 			t.Fatal(err)
+		}
+		if err != nil {
+			continue
 		}
 		defer l.Close() //nolint:errcheck // only its number counts
 		list = append(list, l.Addr().String())

@@ -3,6 +3,7 @@
 package system_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -82,9 +83,11 @@ func startPooler(t *testing.T, direct string) string {
 	background(t, asServer(t, dir, program, file))
 	u := url.URL{Scheme: "postgres", User: url.User(cfg.User), Host: addr, Path: "/" + cfg.Database, RawQuery: "sslmode=disable"}
 	await(t, "the pooler answers", func() bool {
-		conn, err := pgconn.Connect(t.Context(), u.String())
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		conn, err := pgconn.Connect(ctx, u.String())
 		if err == nil {
-			_ = conn.Close(t.Context())
+			_ = conn.Close(ctx)
 		}
 		return err == nil
 	})
