@@ -17,7 +17,7 @@ const unit = "claviger.service"
 // as this user can read them. environ is that of os.Environ, and root the root of the file system.
 func Credentials(environ []string, root string) map[string]string {
 	files := map[string]string{}
-	// What the unit loads comes first, because what it was given when it started replaces it.
+	// The unit's files come first: the credentials of the running process replace them.
 	parts, _ := filepath.Glob(filepath.Join(root, "etc/systemd/system", unit+".d", "*.conf")) // the pattern is right
 	for _, path := range append([]string{filepath.Join(root, "etc/systemd/system", unit)}, parts...) {
 		for setting, file := range loaded(path) {

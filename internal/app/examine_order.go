@@ -56,8 +56,8 @@ func (e *examination) skip(name string) {
 	e.say(name, Skipped, "", "%s", cmp.Or(e.why, "there is no database to look at"))
 }
 
-// old reports a database whose schema is older than this program. The other checks read tables that
-// it may not have.
+// old reports that the schema is older than this program. The other checks read tables that may be
+// missing.
 func (e *examination) old(shown string, s sqldb.Schema) {
 	e.why = "the database has an older schema; run claviger migrate, then claviger doctor again"
 	last := s.Pending[len(s.Pending)-1]

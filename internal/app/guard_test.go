@@ -261,8 +261,8 @@ func jobsElsewhere(t *testing.T, cfg app.Config) func() {
 	}
 }
 
-// TestMovedWhileRunning: a service whose SQLite file was moved is not ready, refuses requests with the
-// reason, and ends its deliveries and jobs.
+// TestMovedWhileRunning moves the SQLite file of a running service. The service is not ready, refuses
+// requests with the reason, and ends its deliveries and jobs.
 func TestMovedWhileRunning(t *testing.T) {
 	if sqldbtest.Postgres() {
 		t.Skip("it is about the file of SQLite")

@@ -87,8 +87,8 @@ func TestLostCommit(t *testing.T) {
 	}
 }
 
-// TestTimeouts: a request whose statement is slow is answered with 503 after db-timeout. An import, a
-// bulk job and a batch may wait for longer.
+// TestTimeouts makes statements slow. A request gets 503 after db-timeout. An import, a bulk job and a
+// batch may wait longer.
 func TestTimeouts(t *testing.T) {
 	h, _, send := impatient(t)
 	const purchases = "/operator/v1/purchases"

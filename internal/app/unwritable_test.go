@@ -41,7 +41,7 @@ func readyz(t *testing.T, h *apptest.Harness) (int, readiness) {
 	return status, r
 }
 
-// TestReadyWrites: a node whose writes fail is not ready, although its database answers.
+// TestReadyWrites: a node is not ready while its writes fail, although the database answers.
 func TestReadyWrites(t *testing.T) {
 	h := apptest.Start(t)
 	refuseWrites(h)

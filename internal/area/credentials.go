@@ -49,13 +49,13 @@ func overlap(r *http.Request) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// rotatedSteps lists the remaining steps after a rotation. what is it, or them.
-func (v *PartnerVisit) rotatedSteps(made partner.Rotation, what string) []string {
+// rotatedSteps lists the remaining steps after a rotation. pronoun stands for the secrets: it or them.
+func (v *PartnerVisit) rotatedSteps(made partner.Rotation, pronoun string) []string {
 	left := made.PreviousUntil.Sub(v.Common().Area.Now())
 	switch {
 	case !v.Own:
 		return []string{
-			"Hand " + what + " to the partner in a way that nobody else reads. We keep no copy that could be shown.",
+			"Hand " + pronoun + " to the partner in a way that nobody else reads. We keep no copy that could be shown.",
 		}
 	case left <= 0:
 		return []string{"Put it into your servers at once: the replaced one has ended."}

@@ -30,8 +30,8 @@ func Record(ctx context.Context, db *sqldb.DB, at, now time.Time) error {
 	return err
 }
 
-// Report is Record for a tool of the operator, whose mistakes are refused: a time in the future, or
-// one before the stored one.
+// Report is Record for a tool of the operator. It refuses a time in the future and a time before the
+// stored one.
 func Report(ctx context.Context, db *sqldb.DB, at, now time.Time) error {
 	if at.After(now) {
 		return fmt.Errorf(

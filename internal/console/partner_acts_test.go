@@ -121,8 +121,8 @@ func TestRotate(t *testing.T) {
 	}
 }
 
-// TestOnlyMainSecrets: operators rotate and switch the main secrets; other keys are the partner's
-// alone, whatever a form names.
+// TestOnlyMainSecrets: operators rotate and switch only the main secrets. A form that names another
+// key of the partner changes nothing.
 func TestOnlyMainSecrets(t *testing.T) {
 	h := start(t)
 	_, err := h.Partners.AddKey(t.Context(), apptest.Tester, h.tide.ID, "CI", idempotency.Request{})
