@@ -104,9 +104,9 @@ type load struct {
 	number   int
 }
 
-// begin starts the load; end ends it.
-func begin(t *testing.T, c card, public string, through http.RoundTripper) *load {
-	l := &load{T: t, card: c, public: public, through: through, stop: make(chan struct{}), requests: map[string]int{}}
+// begin starts the load, whose orders have numbers from first on; end ends it.
+func begin(t *testing.T, c card, public string, through http.RoundTripper, first int) *load {
+	l := &load{T: t, card: c, public: public, through: through, stop: make(chan struct{}), requests: map[string]int{}, number: first}
 	var profile struct {
 		Redirect string `json:"redirect_url"`
 	}

@@ -36,7 +36,7 @@ func TestRollingUpgrade(t *testing.T) {
 	for _, addr := range addresses[:3] {
 		nodes = append(nodes, serve(t, p.old, db, addr, public))
 	}
-	l := begin(t, c, public, newBalancer(t, addresses[:3]...))
+	l := begin(t, c, public, newBalancer(t, addresses[:3]...), 0)
 	<-time.After(steady)
 	hook.count(true)
 
@@ -143,9 +143,8 @@ func TestUpgradeOnSQLite(t *testing.T) {
 	c := seed(t, p.old, db, hook.URL)
 	n := serve(t, p.old, db, addresses[0], public)
 	through := newBalancer(t, addresses[0])
-	for _, program := range []string{p.now, p.old} {
-		l := begin(t, c, public, through)
-		l.number = len(hook.times) * 1000 // orders of their own
+	for i, program := range []string{p.now, p.old} {
+		l := begin(t, c, public, through, i*1_000_000) // orders of their own
 		<-time.After(steady)
 		l.end()
 		if _, failed := l.report(); failed > 0 {
