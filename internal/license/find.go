@@ -11,6 +11,7 @@ import (
 
 	"claviger/internal/event"
 	"claviger/internal/fault"
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
@@ -50,19 +51,19 @@ func (r *Store) Find(ctx context.Context, partnerID int64, f Find, before int64,
 		if err != nil {
 			return err
 		}
-		w := chunks[License]{high: high, limit: limit, at: func(l License) int64 { return l.Ord }}
+		w := paging.Chunks[License]{High: high, Limit: limit, At: func(l License) int64 { return l.Ord }}
 		if before > 0 {
-			w.high = min(high, before-1)
+			w.High = min(high, before-1)
 		}
-		w.fits = func(l License) bool { return (f.Tier == 0 || l.Tier == f.Tier) && strings.HasSuffix(l.Key, f.Key) }
-		w.read = func(high int64, n int) ([]License, error) {
+		w.Fits = func(l License) bool { return (f.Tier == 0 || l.Tier == f.Tier) && strings.HasSuffix(l.Key, f.Key) }
+		w.Read = func(high int64, n int) ([]License, error) {
 			sql, args := f.query(partnerID, low, high, n)
 			return sqldb.All(ctx, tx, scan, sql, args...)
 		}
-		rows, next, stopped, err := w.page()
+		rows, next, stopped, err := w.Page()
 		found = Found{Licenses: rows, Next: next}
 		if stopped {
-			found.SearchedTo = w.last.CreatedAt
+			found.SearchedTo = w.Last.CreatedAt
 		}
 		return err
 	})

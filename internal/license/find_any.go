@@ -2,13 +2,11 @@ package license
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math"
-	"sort"
 	"strings"
 	"time"
 
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
@@ -32,15 +30,15 @@ func (r *Store) FindAny(ctx context.Context, f FindAny, before int64, limit int)
 	}
 	var found Found
 	err = r.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		low, high, err := idsBetween(ctx, tx, "licenses", f.From, f.To)
+		low, high, err := sqldb.IDsBetween(ctx, tx, "licenses", f.From, f.To)
 		if err != nil {
 			return err
 		}
-		w := chunks[License]{high: high, limit: limit, fits: f.fits, at: func(l License) int64 { return l.ID }}
+		w := paging.Chunks[License]{High: high, Limit: limit, Fits: f.fits, At: func(l License) int64 { return l.ID }}
 		if before > 0 {
-			w.high = min(high, before-1)
+			w.High = min(high, before-1)
 		}
-		w.read = func(high int64, n int) ([]License, error) {
+		w.Read = func(high int64, n int) ([]License, error) {
 			where, arg := f.indexed()
 			args := []any{low, high, n}
 			if arg != nil {
@@ -48,10 +46,10 @@ func (r *Store) FindAny(ctx context.Context, f FindAny, before int64, limit int)
 			}
 			return sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM licenses WHERE `+where+` LIMIT $3`, args...)
 		}
-		rows, next, stopped, err := w.page()
+		rows, next, stopped, err := w.Page()
 		found = Found{Licenses: rows, Next: next}
 		if stopped {
-			found.SearchedTo = w.last.CreatedAt
+			found.SearchedTo = w.Last.CreatedAt
 		}
 		return err
 	})
@@ -92,43 +90,3 @@ func (f FindAny) fits(l License) bool {
 }
 
 func within(at, from, to time.Time) bool { return !at.Before(from) && (to.IsZero() || at.Before(to)) }
-
-// slack is the maximum difference between the order of ids and of times: rows of two partners are
-// made concurrently.
-const slack = time.Minute
-
-// idsBetween returns a range of ids that contains all rows of a table made in a span of time, and
-// some more. It uses a binary search; the caller checks each row's time.
-func idsBetween(ctx context.Context, tx *sqldb.Tx, table string, from, to time.Time) (low, high int64, err error) {
-	if from.IsZero() && to.IsZero() {
-		return 1, math.MaxInt64 - 1, nil
-	}
-	most, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT coalesce(max(id), 0) FROM `+table)
-	if err != nil {
-		return 0, 0, err
-	}
-	first := func(at time.Time) int64 {
-		return 1 + int64(sort.Search(int(most), func(i int) bool {
-			made, e := sqldb.One(
-				ctx,
-				tx,
-				sqldb.Value[time.Time],
-				`SELECT created_at FROM `+table+` WHERE id >= $1 ORDER BY id LIMIT 1`,
-				i+1,
-			)
-			if !errors.Is(e, sqldb.ErrNone) {
-				err = errors.Join(err, e)
-			}
-			return !made.Before(at)
-		}))
-	}
-	low = 1
-	high = most
-	if !from.IsZero() {
-		low = first(from.Add(-slack))
-	}
-	if !to.IsZero() {
-		high = first(to.Add(slack))
-	}
-	return low, high, err
-}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
@@ -31,15 +32,15 @@ type FoundSales struct {
 func (r *Store) FindSales(ctx context.Context, f FindSales, before int64, limit int) (FoundSales, error) {
 	var found FoundSales
 	err := r.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		low, high, err := idsBetween(ctx, tx, "purchases", f.From, f.To)
+		low, high, err := sqldb.IDsBetween(ctx, tx, "purchases", f.From, f.To)
 		if err != nil {
 			return err
 		}
-		w := chunks[Sale]{high: high, limit: limit, fits: f.fits, at: func(s Sale) int64 { return s.ID }}
+		w := paging.Chunks[Sale]{High: high, Limit: limit, Fits: f.fits, At: func(s Sale) int64 { return s.ID }}
 		if before > 0 {
-			w.high = min(high, before-1)
+			w.High = min(high, before-1)
 		}
-		w.read = func(high int64, n int) ([]Sale, error) {
+		w.Read = func(high int64, n int) ([]Sale, error) {
 			where, arg := f.indexed()
 			args := []any{low, high, n}
 			if arg != nil {
@@ -52,10 +53,10 @@ func (r *Store) FindSales(ctx context.Context, f FindSales, before int64, limit 
 				`SELECT `+saleColumns+` FROM purchases WHERE `+where+` LIMIT $3`,
 				args...)
 		}
-		rows, next, stopped, err := w.page()
+		rows, next, stopped, err := w.Page()
 		found = FoundSales{Sales: rows, Next: next}
 		if stopped {
-			found.SearchedTo = w.last.CreatedAt
+			found.SearchedTo = w.Last.CreatedAt
 		}
 		return err
 	})
