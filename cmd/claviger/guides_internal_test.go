@@ -83,11 +83,12 @@ func TestInstallToFirstSale(t *testing.T) {
 	}
 	addr, dir := freeAddr(t), t.TempDir()
 	script := strings.ReplaceAll(strings.Join(commandsOf(section), "\n"), "127.0.0.1:8080", addr)
+	script += "\ncurl -s $CLAVIGER_URL/operator/v1/purchases/1 -H \"Authorization: Bearer $CLAVIGER_OPERATOR_TOKEN\""
 	out, err := shell(t, dir, script, "CLAVIGER_ADDR="+addr, "CLAVIGER_ADMIN_ADDR=off")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, want := range []string{`(?m)^1\t[0-9a-f-]{36}\tinactive\t1\t`, `(?m)^api_key\tlk_`, `/sign-in/link\?token=`} {
+	for _, want := range []string{`"amount_cents":4900,"currency":"USD"`, `(?m)^1\t[0-9a-f-]{36}\tinactive\t1\t`, `(?m)^api_key\tlk_`, `/sign-in/link\?token=`} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("it does not print %s:\n%s", want, out)
 		}
