@@ -1,6 +1,7 @@
 package license
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -146,12 +147,17 @@ type Order struct {
 
 	// Payment, if set, is recorded with the sale by Store.Record.
 	Payment *Payment
+
+	// Then, if set, queues related rows in the transaction of the sale. It is not called for a
+	// repeat.
+	Then func(tx *sqldb.Tx, sale Sale)
 }
 
 // Payment is a payment for an order, reported by a provider.
 type Payment struct {
 	CheckoutID          int64
 	SessionID, IntentID string // the provider's ids
+	ChargeID            string // likewise; "" if it is not known
 
 	SaleID   int64                   // set by the sale, before it is recorded
 	Recorded *sqldb.Result[Recorded] // set when it is recorded, shared by all payments of the set
@@ -236,4 +242,21 @@ func (r *Store) log() *slog.Logger {
 		return r.Log
 	}
 	return slog.Default()
+}
+
+// record records the payments of sales, including repeated ones, and the rows related to new sales.
+func (r *Store) record(tx *sqldb.Tx, orders []*order) {
+	var list []*Payment
+	for _, o := range orders {
+		if o.Then != nil && o.result.Sale.ID != 0 {
+			o.Then(tx, o.result.Sale)
+		}
+		if id := cmp.Or(o.result.Sale.ID, o.repeats); o.Payment != nil && id != 0 {
+			o.Payment.SaleID = id
+			list = append(list, o.Payment)
+		}
+	}
+	if len(list) > 0 {
+		r.Record(tx, list)
+	}
 }

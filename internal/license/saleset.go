@@ -1,7 +1,6 @@
 package license
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -355,20 +354,6 @@ func (s *saleSet) save() {
 	s.log.Append(s.tx, s.drafts...)
 	s.counters.Save(s.tx)
 	audit.RecordAll(s.tx, s.now, s.acts())
-}
-
-// record records the payments of sales, including repeated ones.
-func (r *Store) record(tx *sqldb.Tx, orders []*order) {
-	var list []*Payment
-	for _, o := range orders {
-		if id := cmp.Or(o.result.Sale.ID, o.repeats); o.Payment != nil && id != 0 {
-			o.Payment.SaleID = id
-			list = append(list, o.Payment)
-		}
-	}
-	if len(list) > 0 {
-		r.Record(tx, list)
-	}
 }
 
 // acts returns the audit entries of the sales.

@@ -119,39 +119,45 @@ func (b *Store) insert(ctx context.Context, c Checkout) (id int64, err error) {
 		if err := b.checkLimit(ctx, tx, c); err != nil {
 			return err
 		}
-		id, err = sqldb.One(
-			ctx,
-			tx,
-			sqldb.Value[int64],
-			`INSERT INTO checkouts (ref, partner_id, tier, plan_name, item, amount, currency, paid, paid_currency,
-				user_id,
-				license_key, state, session_id, session_url, intent_id, purchase_id, refund_id, unsettled, tries,
-				created_at, expires_at, paid_at, updated_at, next_at, credit)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, 0, '', $8, $9, $10, '', '', '', 0, 0, $11, 0,
-				$12, $13, 0, $12, $14, $15)
-			RETURNING id`,
-			c.Ref,
-			c.PartnerID,
-			c.Tier,
-			c.PlanName,
-			c.Item,
-			c.Amount,
-			c.Currency,
-			c.UserID,
-			c.LicenseKey,
-			int(c.State),
-			false,
-			c.CreatedAt,
-			c.ExpiresAt,
-			c.NextAt,
-			c.Credit,
-		)
+		id, err = queueCheckout(tx, c).One(ctx)
 		return err
 	})
 	if err != nil {
 		return 0, fmt.Errorf("write a checkout: %w", err)
 	}
 	return id, nil
+}
+
+// queueCheckout queues the row of a new checkout. The result is its id.
+func queueCheckout(tx *sqldb.Tx, c Checkout) *sqldb.Result[int64] {
+	return sqldb.QueueQuery(
+		tx,
+		sqldb.Value[int64],
+		`INSERT INTO checkouts (ref, partner_id, tier, plan_name, item, amount, currency, paid, paid_currency,
+			user_id, license_key, state, session_id, session_url, intent_id, purchase_id, refund_id, unsettled, tries,
+			created_at, expires_at, paid_at, updated_at, next_at, credit, order_state, stated_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, 0, '', $8, $9, $10, '', '', '', $11, 0, $12, 0,
+			$13, $14, $15, $13, $16, $17, $18, $13)
+		RETURNING id`,
+		c.Ref,
+		c.PartnerID,
+		c.Tier,
+		c.PlanName,
+		c.Item,
+		c.Amount,
+		c.Currency,
+		c.UserID,
+		c.LicenseKey,
+		int(c.State),
+		c.PurchaseID,
+		c.Unsettled,
+		c.CreatedAt,
+		c.ExpiresAt,
+		c.PaidAt,
+		c.NextAt,
+		c.Credit,
+		int(orderState(c, nil, nil)),
+	)
 }
 
 // checkLimit refuses a checkout that would exceed the buyer's limit. It locks the partner: a sale
@@ -190,7 +196,7 @@ func (b *Store) openSession(ctx context.Context, c Checkout, o Order) (Checkout,
 func (b *Store) buyerError(ctx context.Context, c Checkout, err error) error {
 	b.Log.Error("a checkout could not be begun", "checkout", c.ID, "err", err)
 	if _, ok := finally(err); ok {
-		if cerr := b.change(ctx, c, func(w *work) error { w.close(); return nil }); cerr != nil {
+		if cerr := b.change(ctx, c, func(w *work) error { w.close(true); return nil }); cerr != nil {
 			return errors.Join(err, cerr)
 		}
 	}
@@ -213,7 +219,7 @@ func (b *Store) resume(ctx context.Context, c Checkout, o Order) (_ Checkout, ag
 		c, err = b.openSession(ctx, c, o)
 		return c, false, err
 	case c.SessionID == "":
-		return c, true, b.change(ctx, c, func(w *work) error { w.close(); return nil })
+		return c, true, b.change(ctx, c, func(w *work) error { w.close(false); return nil })
 	}
 	f, err := b.Stripe.expireSession(ctx, c.SessionID)
 	if _, refused := finally(err); refused {

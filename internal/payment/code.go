@@ -8,6 +8,7 @@ const (
 	codeEvent           = "invalid_event"
 	CodeUnavailable     = "payment_unavailable"
 	CodeUnknownCheckout = "unknown_checkout"
+	CodeUnknownOrder    = "unknown_order"
 	codeUnknownRefund   = "unknown_payment_refund"
 	codeUnknownProblem  = "unknown_problem"
 	codeNothingToRefund = "nothing_to_refund"

@@ -95,8 +95,16 @@ func (b *Store) ChangeFree(
 		if price.Amount.Units > 0 || !price.InShop {
 			return license.ErrCreditGone()
 		}
+		named, err := partner.ByID(ctx, tx, []int64{l.PartnerID})
+		if err != nil {
+			return err
+		}
 		_, err = b.Licenses.Within(tx).ChangePlan(ctx, by, l.Key, license.PlanChange{
 			Tier: plan.Tier, Currency: plan.Currency, Credit: price.Credits, ExternalID: externalID, Shop: true,
+			Then: b.FreeOrder(Order{
+				PartnerID: l.PartnerID, Partner: named[l.PartnerID].Name, Tier: plan.Tier, PlanName: plan.DisplayName(),
+				Currency: plan.Currency, Credit: price.Credits, UserID: l.OwnerID, LicenseKey: l.Key,
+			}),
 		})
 		return err
 	})

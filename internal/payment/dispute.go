@@ -90,6 +90,7 @@ func (w *work) mergeDispute(f disputeFact) {
 	d.Currency = f.currency
 	d.tries = 0
 	d.nextAt = w.now.Add(askDisputes)
+	w.nameCharge(f.intent, f.charge)
 	closeProblem(w.tx, NotAnswered, d.ID, w.now)
 	if d.Inquiry() {
 		w.problem(InquiryOpened, d.ID, w.IntentID, d.Amount, d.Currency)

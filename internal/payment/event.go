@@ -24,12 +24,13 @@ var eventTypes = []string{
 
 // sessionFact is the state of a session.
 type sessionFact struct {
-	id, url, ref, intent string
-	paid                 bool // or nothing was due
-	complete             bool // the buyer has finished
-	failed               bool // the bank refused, or the session ended unpaid
-	amount               int64
-	currency             string
+	id, url, ref, intent, charge string
+	paid                         bool // or nothing was due
+	complete                     bool // the buyer has finished
+	failed                       bool // the bank refused, or the session ended unpaid
+	refused                      bool // the bank refused
+	amount                       int64
+	currency                     string
 }
 
 func sessionOf(o *stripe.CheckoutSession) sessionFact {
@@ -44,19 +45,30 @@ func sessionOf(o *stripe.CheckoutSession) sessionFact {
 	f.amount = OwnAmount(o.AmountTotal, f.currency)
 	if o.PaymentIntent != nil {
 		f.intent = o.PaymentIntent.ID
+		f.charge = chargeID(o.PaymentIntent.LatestCharge)
 		// A session retrieved after the bank refused stays complete and unpaid; only its payment
 		// shows the refusal.
 		if f.complete && !f.paid && (o.PaymentIntent.Status == stripe.PaymentIntentStatusRequiresPaymentMethod ||
 			o.PaymentIntent.Status == stripe.PaymentIntentStatusCanceled) {
 			f.failed = true
+			f.refused = true
 		}
 	}
 	return f
 }
 
+// chargeID returns the id of a charge, or "".
+func chargeID(o *stripe.Charge) string {
+	if o == nil {
+		return ""
+	}
+	return o.ID
+}
+
 // refundFact is the state of a refund.
 type refundFact struct {
 	id, intent, request string
+	charge              string
 	amount              int64
 	currency            string
 	status              RefundStatus
@@ -66,7 +78,7 @@ type refundFact struct {
 func refundOf(o *stripe.Refund) refundFact {
 	f := refundFact{
 		id: o.ID, request: o.Metadata[requestKey], currency: strings.ToUpper(string(o.Currency)),
-		failure: string(o.FailureReason),
+		failure: string(o.FailureReason), charge: chargeID(o.Charge),
 	}
 	f.amount = OwnAmount(o.Amount, f.currency)
 	if o.PaymentIntent != nil {
@@ -86,12 +98,15 @@ func refundOf(o *stripe.Refund) refundFact {
 // disputeFact is the state of a dispute.
 type disputeFact struct {
 	id, intent, status string
+	charge             string
 	amount             int64
 	currency           string
 }
 
 func disputeOf(o *stripe.Dispute) disputeFact {
-	f := disputeFact{id: o.ID, status: string(o.Status), currency: strings.ToUpper(string(o.Currency))}
+	f := disputeFact{
+		id: o.ID, status: string(o.Status), currency: strings.ToUpper(string(o.Currency)), charge: chargeID(o.Charge),
+	}
 	f.amount = OwnAmount(o.Amount, f.currency)
 	if o.PaymentIntent != nil {
 		f.intent = o.PaymentIntent.ID
@@ -140,7 +155,8 @@ type object struct {
 	Currency          stripe.Currency
 	Metadata          map[string]string
 	PaymentIntent     json.RawMessage `json:"payment_intent"` // an error in it must not stop decoding
-	FailureReason     string          `json:"failure_reason"`
+	Charge            json.RawMessage
+	FailureReason     string `json:"failure_reason"`
 }
 
 // intent decodes a payment intent, which is an id or an object.
@@ -152,13 +168,28 @@ func (o *object) intent() (*stripe.PaymentIntent, error) {
 		return &stripe.PaymentIntent{ID: id}, nil
 	}
 	var members struct {
-		ID     string
-		Status stripe.PaymentIntentStatus
+		ID           string
+		Status       stripe.PaymentIntentStatus
+		LatestCharge json.RawMessage `json:"latest_charge"`
 	}
 	if err := json.Unmarshal(o.PaymentIntent, &members); err != nil {
 		return nil, err
 	}
-	return &stripe.PaymentIntent{ID: members.ID, Status: members.Status}, nil
+	return &stripe.PaymentIntent{ID: members.ID, Status: members.Status, LatestCharge: chargeIn(members.LatestCharge)},
+		nil
+}
+
+// chargeIn decodes a charge, which is an id or an object. It only helps people to find a payment,
+// so one that cannot be read counts as missing.
+func chargeIn(text json.RawMessage) *stripe.Charge {
+	var o struct{ ID string }
+	if id, ok := stripe.ParseID(text); ok {
+		return &stripe.Charge{ID: id}
+	}
+	if err := json.Unmarshal(text, &o); err != nil || o.ID == "" {
+		return nil
+	}
+	return &stripe.Charge{ID: o.ID}
 }
 
 // verified checks the signature and decodes the event.
@@ -261,20 +292,22 @@ func (in *incoming) addObject(o *object) error {
 			Currency: o.Currency,
 			Metadata: o.Metadata, PaymentIntent: intent,
 		})
-		f.failed = f.failed || in.kind == "checkout.session.async_payment_failed"
+		f.refused = f.refused || in.kind == "checkout.session.async_payment_failed"
+		f.failed = f.failed || f.refused
 		in.session = &f
 	case strings.HasPrefix(in.kind, refundKind):
 		f := refundOf(&stripe.Refund{
 			ID: o.ID, Status: stripe.RefundStatus(o.Status), Amount: o.Amount, Currency: o.Currency,
 			Metadata:      o.Metadata,
 			PaymentIntent: intent, FailureReason: stripe.RefundFailureReason(o.FailureReason),
+			Charge: chargeIn(o.Charge),
 		})
 		in.refund = &f
 	case strings.HasPrefix(in.kind, disputeKind):
 		f := disputeOf(
 			&stripe.Dispute{
 				ID: o.ID, Status: stripe.DisputeStatus(o.Status), Amount: o.Amount, Currency: o.Currency,
-				PaymentIntent: intent,
+				PaymentIntent: intent, Charge: chargeIn(o.Charge),
 			},
 		)
 		in.dispute = &f

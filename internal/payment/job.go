@@ -72,13 +72,12 @@ func (j *Job) Run(ctx context.Context) {
 // Once does the due work and reports whether there may be more.
 func (j *Job) Once(ctx context.Context) (more bool, err error) {
 	b := j.Store
-	if b.Stripe == nil {
-		return false, nil
+	acts := []func(context.Context) (int, error){b.stateOrders}
+	if b.Stripe != nil {
+		acts = append(acts, b.askCheckouts, b.sendRefunds, b.askDisputes, b.list, b.answerLookups)
 	}
 	var errs []error
-	for _, do := range []func(context.Context) (int, error){
-		b.askCheckouts, b.sendRefunds, b.askDisputes, b.list, b.answerLookups,
-	} {
+	for _, do := range acts {
 		n, err := do(ctx)
 		if err != nil {
 			errs = append(errs, err)
@@ -134,13 +133,13 @@ func (b *Store) askCheckout(ctx context.Context, c Checkout) error {
 			return nil
 		}
 		// It was cut off before it had a page, and nobody can pay it.
-		return b.change(ctx, c, func(w *work) error { w.close(); return nil })
+		return b.change(ctx, c, func(w *work) error { w.close(false); return nil })
 	}
 	f, err := b.Stripe.session(ctx, c.SessionID)
 	if err != nil {
 		return err
 	}
-	if f.paid || f.failed || f.complete {
+	if c.learns(f) {
 		_, err = b.applySession(ctx, c, f, "")
 	}
 	return err

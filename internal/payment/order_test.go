@@ -105,7 +105,52 @@ func truth(s *fakestripe.Server, session string) (status event.Status, held bool
 	return event.Inactive, false
 }
 
-// TestAnyOrder: the license ends as Stripe says, whichever acts happen there. Events may come in
+func intentStatus(s *fakestripe.Server, id string) string {
+	for _, o := range s.Objects("pi") {
+		if o.Text("id") == id {
+			return o.Text("status")
+		}
+	}
+	return ""
+}
+
+// orderTruth returns the expected state of the order, given Stripe's final state.
+func orderTruth(s *fakestripe.Server, session string) payment.OrderState {
+	for _, o := range s.Objects("cs") {
+		switch {
+		case o.Text("id") != session || o["payment_status"] == "paid":
+		case o["status"] == "open":
+			return payment.OrderBegun
+		case o["status"] == "expired":
+			return payment.OrderExpired
+		case intentStatus(s, o.Text("payment_intent")) == "requires_payment_method":
+			return payment.OrderFailed
+		default:
+			return payment.OrderPending
+		}
+	}
+	_, held := truth(s, session)
+	lost := slices.ContainsFunc(of(s, session, "dp"), func(o fakestripe.Object) bool {
+		return o["status"] == "lost" || o["status"] == "prevented"
+	})
+	var back int64
+	for _, o := range of(s, session, "re") {
+		if o["status"] == "succeeded" {
+			back += o["amount"].(int64)
+		}
+	}
+	switch {
+	case held:
+		return payment.OrderDisputed
+	case lost, back >= 5900:
+		return payment.OrderRefunded
+	case back > 0:
+		return payment.OrderPartlyRefunded
+	}
+	return payment.OrderPaid
+}
+
+// TestAnyOrder: the license and the order end as Stripe says, whichever acts happen there. Events may come in
 // any order, repeated, late, cut off or not at all.
 func TestAnyOrder(t *testing.T) {
 	h := newHarness(t)
@@ -146,6 +191,9 @@ func TestAnyOrder(t *testing.T) {
 		case len(got) == 1 && got[0].Status == status && (got[0].Held != 0) == held:
 		default:
 			t.Fatalf("after %s: %+v, want one that is %v, held %t", history, got, status, held)
+		}
+		if got, want := h.checkout(c).Order, orderTruth(h.stripe, c.SessionID); got != want {
+			t.Fatalf("after %s: the order is %s, want %s", history, got, want)
 		}
 	})
 }

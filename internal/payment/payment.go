@@ -86,11 +86,17 @@ type Checkout struct {
 	PaidAt     time.Time
 	UpdatedAt  time.Time
 	NextAt     time.Time
+	Refused    bool   // the bank or the provider refused the payment
+	ChargeID   string // the provider's; "" until it names one
+	Order      OrderState
+
+	statedAt time.Time // the UpdatedAt that Order belongs to
 }
 
 const checkoutColumns = `id, ref, partner_id, tier, plan_name, item, amount, currency, credit, paid, paid_currency,
 	user_id, license_key, state, session_id, session_url,
-	intent_id, purchase_id, refund_id, unsettled, tries, created_at, expires_at, paid_at, updated_at, next_at`
+	intent_id, purchase_id, refund_id, unsettled, tries, created_at, expires_at, paid_at, updated_at, next_at,
+	refused, charge_id, order_state, stated_at`
 
 func scanCheckout(r *sqldb.Row, c *Checkout) error {
 	return r.Scan(
@@ -120,6 +126,10 @@ func scanCheckout(r *sqldb.Row, c *Checkout) error {
 		&c.PaidAt,
 		&c.UpdatedAt,
 		&c.NextAt,
+		&c.Refused,
+		&c.ChargeID,
+		(*int)(&c.Order),
+		&c.statedAt,
 	)
 }
 
@@ -128,7 +138,8 @@ func saveCheckout(tx *sqldb.Tx, c Checkout) {
 	tx.Queue(
 		`UPDATE checkouts SET state = $2, session_id = $3, session_url = $4, intent_id = $5, purchase_id = $6,
 			refund_id = $7,
-		unsettled = $8, tries = $9, paid_at = $10, updated_at = $11, next_at = $12, paid = $13, paid_currency = $14
+		unsettled = $8, tries = $9, paid_at = $10, updated_at = $11, next_at = $12, paid = $13, paid_currency = $14,
+		refused = $15, charge_id = $16, order_state = $17, stated_at = $11
 		WHERE id = $1`,
 		c.ID,
 		int(c.State),
@@ -144,6 +155,9 @@ func saveCheckout(tx *sqldb.Tx, c Checkout) {
 		c.NextAt,
 		c.Paid.Units,
 		c.Paid.Currency,
+		c.Refused,
+		c.ChargeID,
+		int(c.Order),
 	)
 }
 

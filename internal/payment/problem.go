@@ -110,14 +110,14 @@ func closeProblem(tx *sqldb.Tx, kind ProblemKind, objectID string, at time.Time)
 
 // Uncovered reports payments for purchases that are no longer in force, and ends the reports of
 // those in force again or refunded. It implements license.Store.OnUncovered. A payment that was
-// reported before is reported again.
+// reported before is reported again. An order that never had a payment page has no payment.
 func (b *Store) Uncovered(tx *sqldb.Tx, at time.Time, lost, settled []int64) {
 	if len(lost) > 0 {
 		tx.Queue(
 			`INSERT INTO payment_problems (kind, object_id, checkout_id, partner_id, intent_id, amount, currency,
 				created_at, done_at)
 			SELECT $1, ref, id, partner_id, intent_id, amount, currency, $2, 0 FROM checkouts
-			WHERE purchase_id = ANY($3) AND purchase_id <> 0
+			WHERE purchase_id = ANY($3) AND purchase_id <> 0 AND expires_at <> 0
 			ON CONFLICT (kind, object_id) DO UPDATE SET created_at = excluded.created_at, done_at = 0`,
 			string(PaidNotStanding),
 			at,
@@ -168,6 +168,21 @@ func (b *Store) Problems(ctx context.Context) (list []Problem, err error) {
 		return nil, fmt.Errorf("list payment problems: %w", err)
 	}
 	return list, nil
+}
+
+// ProblemsOf returns the problems of checkouts by the checkout's id, oldest first, also those that are
+// dealt with.
+func (b *Store) ProblemsOf(ctx context.Context, checkouts []int64) (map[int64][]Problem, error) {
+	list, err := sqldb.All(ctx, b.DB, scanProblem, `SELECT `+problemColumns+` FROM payment_problems
+		WHERE checkout_id = ANY($1) AND checkout_id <> 0 ORDER BY id`, checkouts)
+	if err != nil {
+		return nil, fmt.Errorf("find the problems of orders: %w", err)
+	}
+	found := make(map[int64][]Problem, len(list))
+	for _, p := range list {
+		found[p.CheckoutID] = append(found[p.CheckoutID], p)
+	}
+	return found, nil
 }
 
 // Problem returns a problem by id.

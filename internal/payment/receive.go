@@ -148,6 +148,11 @@ func (b *Store) applySession(ctx context.Context, c Checkout, f sessionFact, eve
 	return b.ByRef(ctx, c.Ref)
 }
 
+// learns reports whether the state of the session is news for an unfinished checkout.
+func (c Checkout) learns(f sessionFact) bool {
+	return f.paid || f.failed || f.complete && c.State == Open
+}
+
 // simple reports whether a payment leads to a sale and nothing else, as it nearly always does. Such
 // sales join the partner's batch of orders.
 func (c Checkout) simple(f sessionFact) bool {
@@ -164,13 +169,15 @@ func (c Checkout) matches(f sessionFact) bool {
 func (b *Store) sell(ctx context.Context, c Checkout, f sessionFact) (Checkout, error) {
 	now := b.Now()
 	c.State = Sold
+	c.Order = OrderPaid
 	c.SessionID = f.id
 	c.IntentID = f.intent
+	c.ChargeID = f.charge
 	c.PaidAt = now
 	c.UpdatedAt = now
 	c.NextAt = time.Time{}
 	o := c.order()
-	o.Payment = &license.Payment{CheckoutID: c.ID, SessionID: f.id, IntentID: f.intent}
+	o.Payment = &license.Payment{CheckoutID: c.ID, SessionID: f.id, IntentID: f.intent, ChargeID: f.charge}
 	if _, err := b.Licenses.Sell(ctx, o); err != nil {
 		return c, err
 	}
@@ -188,15 +195,16 @@ func (b *Store) Record(tx *sqldb.Tx, list []*license.Payment) {
 	now := b.Now()
 	rows := make([][]any, len(list))
 	for i, p := range list {
-		rows[i] = []any{p.CheckoutID, p.SessionID, p.IntentID, p.SaleID, now, now}
+		rows[i] = []any{p.CheckoutID, p.SessionID, p.IntentID, p.SaleID, now, now, now, p.ChargeID}
 	}
 	recorded := sqldb.UpdateRows(
 		tx,
 		func(r *sqldb.Row, v *license.Recorded) error { return r.Scan(&v.CheckoutID, &v.Unsettled) },
 		"checkouts",
-		[]string{"id", "session_id", "intent_id", "purchase_id", "paid_at", "updated_at"},
+		[]string{"id", "session_id", "intent_id", "purchase_id", "paid_at", "updated_at", "stated_at", "charge_id"},
 		rows,
-		fmt.Sprintf("state = %d, next_at = 0, paid = amount, paid_currency = currency", Sold),
+		fmt.Sprintf("state = %d, order_state = %d, next_at = 0, paid = amount, paid_currency = currency", Sold,
+			OrderPaid),
 		"unsettled",
 	)
 	for _, p := range list {
@@ -248,19 +256,35 @@ func addLookup(tx *sqldb.Tx, id string, at time.Time) {
 // Look polls the provider about a checkout whose buyer is waiting. Without an answer it returns the
 // checkout unchanged.
 func (b *Store) Look(ctx context.Context, c Checkout) (Checkout, error) {
+	c, _, err := b.look(ctx, c)
+	return c, err
+}
+
+// Ask polls the provider about an unfinished order, and sells it if it was paid. It returns false if
+// the provider gave no answer.
+func (b *Store) Ask(ctx context.Context, c Checkout) (answered bool, err error) {
+	_, answered, err = b.look(ctx, c)
+	return answered, err
+}
+
+func (b *Store) look(ctx context.Context, c Checkout) (_ Checkout, answered bool, err error) {
 	if b.Stripe == nil || c.SessionID == "" || c.State != Open && c.State != Pending {
-		return c, nil
+		return c, true, nil
 	}
 	f, err := b.Stripe.session(ctx, c.SessionID)
 	if err != nil {
 		b.Log.Warn(
-			"a payment could not be looked up while its buyer waits; the job does it later",
+			"a payment could not be looked up while a person waits; the job does it later",
 			"checkout",
 			c.ID,
 			"err",
 			err,
 		)
-		return c, nil
+		return c, false, nil
 	}
-	return b.applySession(ctx, c, f, "")
+	if !c.learns(f) {
+		return c, true, nil
+	}
+	c, err = b.applySession(ctx, c, f, "")
+	return c, true, err
 }

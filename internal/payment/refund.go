@@ -124,6 +124,7 @@ func (w *work) mergeRefund(f refundFact) {
 		w.refunds = append(w.refunds, known)
 	}
 	known.apply(f, w.now)
+	w.nameCharge(f.intent, f.charge)
 	closeProblem(w.tx, NotAnswered, known.ProviderID, w.now)
 	if known.Status == RefundFailed {
 		w.problem(RefundRefused, cmp.Or(f.id, f.request), w.IntentID, f.amount, f.currency)
@@ -291,21 +292,17 @@ func (b *Store) RefundByID(ctx context.Context, id int64) (Refund, error) {
 	return f, err
 }
 
+// refundsOf and disputesOf read the refunds and disputes of checkouts, $1, oldest first.
+const (
+	refundsOf  = `SELECT ` + refundColumns + ` FROM payment_refunds WHERE checkout_id = ANY($1) ORDER BY id`
+	disputesOf = `SELECT ` + disputeColumns + ` FROM payment_disputes WHERE checkout_id = ANY($1) ORDER BY created_at`
+)
+
 // Facts returns the refunds and disputes of checkouts, oldest first.
 func (b *Store) Facts(ctx context.Context, checkouts []int64) (refunds []Refund, disputes []Dispute, err error) {
 	err = b.DB.Read(ctx, func(tx *sqldb.Tx) error {
-		r := sqldb.QueueQuery(
-			tx,
-			scanRefund,
-			`SELECT `+refundColumns+` FROM payment_refunds WHERE checkout_id = ANY($1) ORDER BY id`,
-			checkouts,
-		)
-		d := sqldb.QueueQuery(
-			tx,
-			scanDispute,
-			`SELECT `+disputeColumns+` FROM payment_disputes WHERE checkout_id = ANY($1) ORDER BY created_at`,
-			checkouts,
-		)
+		r := sqldb.QueueQuery(tx, scanRefund, refundsOf, checkouts)
+		d := sqldb.QueueQuery(tx, scanDispute, disputesOf, checkouts)
 		if refunds, err = r.All(ctx); err != nil {
 			return err
 		}

@@ -89,6 +89,7 @@ func (w *work) save() {
 	if w.State != Open && w.State != Pending {
 		w.NextAt = time.Time{}
 	}
+	w.Order = orderState(w.Checkout, w.refunds, w.disputes)
 	saveCheckout(w.tx, w.Checkout)
 	for _, f := range w.refunds {
 		f.save(w.tx, w.now)
@@ -98,10 +99,11 @@ func (w *work) save() {
 	}
 }
 
-// close ends an unpaid checkout.
-func (w *work) close() {
+// close ends an unpaid checkout. refused means that the bank or the provider refused the payment.
+func (w *work) close(refused bool) {
 	if w.State == Open || w.State == Pending {
 		w.State = Closed
+		w.Refused = refused
 	}
 }
 
@@ -117,6 +119,7 @@ func (w *work) mergeSession(f sessionFact) {
 	if f.intent != "" {
 		w.IntentID = f.intent
 	}
+	w.nameCharge(f.intent, f.charge)
 	switch {
 	case f.paid && w.PaidAt.IsZero():
 		w.PaidAt = w.now
@@ -126,7 +129,7 @@ func (w *work) mergeSession(f sessionFact) {
 		}
 	case f.paid:
 	case f.failed:
-		w.close()
+		w.close(f.refused)
 	case f.complete && w.State == Open:
 		w.State = Pending
 	}
@@ -197,14 +200,16 @@ func (w *work) unsold(kind ProblemKind, amount int64, currency string) {
 	w.problem(kind, w.SessionID, w.IntentID, amount, currency)
 }
 
+// nameCharge stores the charge of the payment, as a session, a refund or a dispute names it.
+func (w *work) nameCharge(intent, charge string) {
+	if charge != "" && intent == w.IntentID {
+		w.ChargeID = charge
+	}
+}
+
 // refunded reports whether the whole payment was refunded.
 func (w *work) refunded() bool {
-	var sum int64
-	for _, f := range w.refunds {
-		if f.Status == RefundSucceeded && f.Currency == w.Paid.Currency {
-			sum += f.Amount
-		}
-	}
+	sum := returned(w.Paid.Currency, w.refunds)
 	return sum > 0 && sum >= w.Paid.Units
 }
 

@@ -184,6 +184,21 @@ func (s *Stripe) refOfIntent(ctx context.Context, id string) (string, error) {
 	return o.Metadata[refKey], nil
 }
 
+// intentOfCharge returns the payment of a charge, or "".
+func (s *Stripe) intentOfCharge(ctx context.Context, id string) (string, error) {
+	o, err := s.client.V1Charges.Retrieve(ctx, id, nil)
+	if err == nil && (o == nil || o.ID == "") {
+		err = errNoObject
+	}
+	if err != nil {
+		return "", callError(err)
+	}
+	if o.PaymentIntent == nil {
+		return "", nil
+	}
+	return o.PaymentIntent.ID, nil
+}
+
 // listed is an event of a list; ref names its checkout.
 type listed struct{ id, objectID, ref string }
 

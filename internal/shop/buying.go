@@ -208,12 +208,13 @@ func (s *Shop) buyPlan(
 	if err := checkProven(v, plan); err != nil {
 		return "", err
 	}
+	price := payment.Amount{Units: plan.PriceCents, Currency: plan.Currency}
+	paid := paidOrder(v, p, plan, price, partner.ProductPath(p.ID))
 	if plan.PriceCents > 0 && s.Payments.Takes() {
-		price := payment.Amount{Units: plan.PriceCents, Currency: plan.Currency}
-		return s.pay(w, r, paidOrder(v, p, plan, price, partner.ProductPath(p.ID)))
+		return s.pay(w, r, paid)
 	}
 	buyer := account.Person{Email: v.User.Email, ExternalID: v.User.ExternalID}
-	sale, err := s.Licenses.Purchase(r.Context(), v.Actor(), license.Purchase{
+	sale, err := s.Payments.SellFree(r.Context(), v.Actor(), paid, license.Purchase{
 		PartnerID: p.ID, Tier: plan.Tier, Buyer: &buyer, Quantity: 1,
 		AmountCents: plan.PriceCents, Currency: plan.Currency, ExternalID: order, Shop: true,
 	})

@@ -57,6 +57,9 @@ type checkoutView struct {
 	Product string
 	SignIn  string     // leads back here
 	License *ownedView // the sold license, for the browser that paid
+	Refused bool       // the bank refused the payment
+	Pay     string     // the payment page while it is open
+	Until   time.Time  // when that page ends
 }
 
 // waitSeconds is the interval at which a waiting browser asks again.
@@ -87,6 +90,11 @@ func (s *Shop) checkout(w http.ResponseWriter, r *http.Request, v *visitor.Visit
 		}
 		view.Item = c.Item
 		view.Amount = payment.Amount{Units: c.Amount, Currency: c.Currency}
+		view.Refused = c.Refused
+		if c.State == payment.Open && s.Now().Before(c.ExpiresAt) {
+			view.Pay = c.SessionURL
+			view.Until = c.ExpiresAt
+		}
 	}
 	view.State = c.State.String()
 	if c.State == payment.Sold {

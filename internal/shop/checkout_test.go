@@ -35,7 +35,7 @@ func TestWhoSeesACheckout(t *testing.T) {
 		knowsNothing(t, page)
 	}
 	stripe.PayLater(session)
-	b.Get(back).Want(http.StatusOK, "Your bank is at it")
+	b.Get(back).Want(http.StatusOK, "We're waiting for your bank")
 	knowsNothing(t, stranger.Get(back).Want(http.StatusOK, "The payment is in progress"))
 
 	stripe.Settle(session, true)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"claviger/internal/payment"
 	"claviger/internal/ui"
 	"claviger/internal/visitor"
 )
@@ -17,8 +18,9 @@ const licensesPerPage = 10
 type licensesView struct {
 	Licenses []ownedView
 	Pager    ui.Pager
-	Search   bool   // there is a search field
-	Text     string // the search text
+	Waiting  []payment.Checkout // orders that wait for a payment
+	Search   bool               // there is a search field
+	Text     string             // the search text
 }
 
 func (s *Shop) licenses(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
@@ -33,6 +35,11 @@ func (s *Shop) licenses(w http.ResponseWriter, r *http.Request, v *visitor.Visit
 	q := r.URL.Query()
 	view := licensesView{Text: searchText(q.Get("q")), Search: len(all) > licensesPerPage}
 	view.choose(matching(all, view.Text), q.Get("page"))
+	if view.Text == "" && view.Pager.Prev == "" {
+		if view.Waiting, err = s.Payments.Waiting(r.Context(), v.User.ID); err != nil {
+			return err
+		}
+	}
 	if err := s.addStates(r, view.Licenses); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/partner"
+	"claviger/internal/payment"
 	"claviger/internal/ui"
 	"claviger/internal/visitor"
 )
@@ -216,6 +217,14 @@ func errNoChange(s stage) error {
 		"You can't change the plan of a refunded license. You can buy a new license.")
 }
 
+// changeOrder returns the order of a plan change.
+func changeOrder(v *visitor.Visitor, o ownedView, plan partner.Plan, price payment.PlanPrice) payment.Order {
+	order := paidOrder(v, o.Partner, plan, price.Amount, o.Change)
+	order.LicenseKey = o.License.Key
+	order.Credit = price.Credits
+	return order
+}
+
 // changePlan sends the owner to the payment page of another plan. A free change, or one paid with
 // test money, is done immediately.
 func (s *Shop) changePlan(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
@@ -235,10 +244,7 @@ func (s *Shop) changePlan(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 		return err
 	}
 	if price.Amount.Units > 0 && s.Payments.Takes() {
-		paid := paidOrder(v, o.Partner, plan, price.Amount, o.Change)
-		paid.LicenseKey = o.License.Key
-		paid.Credit = price.Credits
-		to, err := s.pay(w, r, paid)
+		to, err := s.pay(w, r, changeOrder(v, o, plan, price))
 		if err == nil {
 			ui.SeeOther(w, r, to)
 		}
@@ -249,6 +255,7 @@ func (s *Shop) changePlan(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 	} else {
 		_, err = s.Licenses.ChangePlan(r.Context(), v.Actor(), o.License.Key, license.PlanChange{
 			Tier: plan.Tier, AmountCents: price.Amount.Units, Currency: plan.Currency, ExternalID: order, Shop: true,
+			Then: s.Payments.FreeOrder(changeOrder(v, o, plan, price)),
 		})
 	}
 	if err != nil {

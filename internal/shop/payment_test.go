@@ -105,14 +105,14 @@ func TestPayOtherEnds(t *testing.T) {
 	b.Press(b.Get("/products/1"), "Buy Plan 1")
 	session, back := ref(stripe)
 	stripe.PayLater(session)
-	b.Get(back).Want(http.StatusOK, "Your bank is at it")
+	b.Get(back).Want(http.StatusOK, "We're waiting for your bank")
 	stripe.Settle(session, false)
-	b.Get(back).Want(http.StatusOK, "Nothing was charged")
+	b.Get(back).Want(http.StatusOK, "Your payment was refused")
 	b.Press(b.Get("/products/1"), "Buy Plan 1")
 	session, back = ref(stripe)
 	stripe.Change(session, fakestripe.Object{"amount_total": int64(1)})
 	stripe.Pay(session)
-	b.Get(back).Want(http.StatusOK, "Your payment needs a person")
+	b.Get(back).Want(http.StatusOK, "We need to look at your payment")
 	stripe.Broken = func() bool { return true }
 	b.Press(b.Get("/products/1"), "Buy Plan 1").Want(http.StatusServiceUnavailable, "Please wait a moment")
 }

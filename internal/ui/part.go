@@ -154,7 +154,7 @@ var tones = map[string]string{
 	"pass": "good", "right": "good", "running": "calm", "warn": "warn", "unclear": "warn",
 	"interrupted": "warn", "fail": "bad", "wrong": "bad",
 	"active": "good", "paid": "good", "delivered": "good", "connected": "good", "ok": "good",
-	"inactive": "calm", "ready": "calm", "new": "calm", "pending": "calm",
+	"inactive": "calm", "ready": "calm", "new": "calm", "begun": "calm", "pending": "calm", "disputed": "bad",
 	"held": "warn", "warning": "warn", "waiting": "warn", "retrying": "warn", "paused": "warn",
 	"ready_to_activate": "calm", "on_hold": "warn", "disconnected": "neutral", "refunded": "neutral",
 	"healthy": "good", "parked": "bad", "no_url": "warn",

@@ -14,6 +14,8 @@ func (s *Server) pay(id, paymentStatus, intentStatus string) (Object, bool) {
 		"status": intentStatus, "refunded": int64(0),
 		"metadata": map[string]string{"checkout": o.Text("intent_metadata")},
 	})
+	charge := s.add("ch", Object{"object": "charge", "payment_intent": pi.Text("id"), "amount": pi["amount"]})
+	pi["latest_charge"] = charge.Text("id")
 	o["status"], o["payment_status"], o["payment_intent"] = "complete", paymentStatus, pi.Text("id")
 	return o, true
 }
@@ -125,6 +127,7 @@ func (s *Server) Dispute(session, status string) (id string) {
 			Object{
 				"object":         "dispute",
 				"payment_intent": pi.Text("id"),
+				"charge":         pi.Text("latest_charge"),
 				"amount":         pi["amount"],
 				"currency":       pi["currency"],
 				"status":         status,

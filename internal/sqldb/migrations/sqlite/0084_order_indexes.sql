@@ -1,0 +1,12 @@
+-- payment
+-- kind: expanding
+
+CREATE INDEX checkouts_stale ON checkouts (stated_at, id) WHERE updated_at <> stated_at;
+CREATE INDEX checkouts_state ON checkouts (order_state, id);
+CREATE INDEX checkouts_partner ON checkouts (partner_id, id);
+CREATE INDEX checkouts_user ON checkouts (user_id, id);
+CREATE INDEX checkouts_session ON checkouts (session_id) WHERE session_id <> '';
+CREATE INDEX checkouts_charge ON checkouts (charge_id) WHERE charge_id <> '';
+CREATE INDEX payment_problems_object ON payment_problems (object_id);
+CREATE INDEX payment_problems_checkout ON payment_problems (checkout_id) WHERE checkout_id <> 0;
+CREATE INDEX payment_problems_payment ON payment_problems (intent_id) WHERE intent_id <> '';
