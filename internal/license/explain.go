@@ -33,7 +33,11 @@ func (r *Store) Explain(ctx context.Context, l License) ([]string, error) {
 		}
 		asItIs = last.Imported(l.CreatedAt)
 	}
-	out := append(explainStatus(l, chain, asItIs), explainTier(l, chain, imported)...)
+	causes, err := r.causes(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	out := append(explainStatus(l, chain, causes, asItIs), explainTier(l, chain, imported)...)
 	paused, err := partner.IsPaused(ctx, r.DB, l.PartnerID)
 	if err != nil {
 		return nil, err
@@ -63,7 +67,52 @@ func (r *Store) SoldElsewhere(ctx context.Context, l License) (time.Time, error)
 	return at, nil
 }
 
-func explainStatus(l License, chain []link, imported bool) []string {
+// cause is a cause of a hold with its reason.
+type cause struct {
+	of  Cause
+	why Hold
+}
+
+// causes returns the causes that hold a license, the first one first.
+func (r *Store) causes(ctx context.Context, l License) ([]cause, error) {
+	if l.Held == 0 {
+		return nil, nil
+	}
+	list, err := sqldb.All(
+		ctx,
+		r.DB,
+		func(r *sqldb.Row, c *cause) error { return r.Scan((*string)(&c.of), (*int)(&c.why)) },
+		`SELECT cause, reason FROM license_holds WHERE license_id = $1 ORDER BY created_at, cause`,
+		l.ID,
+	)
+	if err != nil {
+		return nil, fmt.Errorf("read the holds of a license: %w", err)
+	}
+	return list, nil
+}
+
+// explainHolds names each cause of a hold: ending one does not end the others.
+func explainHolds(l License, causes []cause) []string {
+	if l.Held != 0 && len(causes) == 0 {
+		causes = []cause{{ByOperator, l.Held}} // the hold was lifted between two reads
+	}
+	var out []string
+	for _, c := range causes {
+		id, disputed := c.of.dispute()
+		switch {
+		case disputed:
+			out = append(out, fmt.Sprintf("It is on hold because the payment is disputed (%s); the hold ends when the "+
+				"dispute is won.", id))
+		case c.why == HoldChargeback:
+			out = append(out, "It is on hold because the payment is disputed; the marketplace lifts the hold.")
+		default:
+			out = append(out, "The marketplace has put it on hold and lifts the hold.")
+		}
+	}
+	return out
+}
+
+func explainStatus(l License, chain []link, causes []cause, imported bool) []string {
 	out := []string{fmt.Sprintf("The license is %s.", l.Status)}
 	switch l.Status {
 	case event.Inactive:
@@ -93,12 +142,7 @@ func explainStatus(l License, chain []link, imported bool) []string {
 		out = append(out, "The money for it was refunded or lost to a dispute, and the rest does not pay for a plan. "+
 			"It works again if that money returns.")
 	}
-	switch l.Held {
-	case HoldChargeback:
-		out = append(out, "It is on hold because the payment is disputed; the marketplace lifts the hold.")
-	case HoldOther:
-		out = append(out, "The marketplace has put it on hold and lifts the hold.")
-	}
+	out = append(out, explainHolds(l, causes)...)
 	switch {
 	case l.Erased:
 		out = append(out, "The account it belonged to was erased; only a transfer to another buyer brings it back.")

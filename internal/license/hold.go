@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"claviger/internal/audit"
 	"claviger/internal/event"
@@ -58,7 +59,12 @@ type Cause string
 const ByOperator Cause = "operator"
 
 // ByDispute is the cause of a dispute's hold.
-func ByDispute(id string) Cause { return Cause("dispute:" + id) }
+func ByDispute(id string) Cause { return Cause(disputeCause + id) }
+
+// dispute returns the id of the dispute that is the cause.
+func (c Cause) dispute() (id string, ok bool) { return strings.CutPrefix(string(c), disputeCause) }
+
+const disputeCause = "dispute:"
 
 // addHold adds a cause to the license. An existing one stays unchanged, and the license shows the
 // reason of the first.
