@@ -34,7 +34,11 @@ func (l *Licenses) refunding(
 	})
 	here := false
 	if err == nil {
-		view.Says = effects(list)
+		var says string
+		says, err = l.refundSays(r, v, order, of)
+		view.Says = append([]string{says}, effects(list)...)
+	}
+	if err == nil {
 		here, err = l.paidHere(r, order, &view)
 	}
 	if err == nil && !here {
@@ -114,6 +118,8 @@ func (l *Licenses) refundPurchase(r *http.Request, v *Visit) (area.Action, error
 // refundView is a refund with its licenses.
 type refundView struct {
 	license.Refund
+	Amount  string
+	Buyers  []ui.Cell
 	Table   ui.Table
 	Reverse string // the page that reverses it, "" if it cannot be
 	Curl    ui.Curl
@@ -128,8 +134,12 @@ func (l *Licenses) showRefund(w http.ResponseWriter, r *http.Request, v *Visit) 
 	if err != nil {
 		return err
 	}
+	buyers, err := l.buyersOf(r.Context(), v, f.Closed)
+	if err != nil {
+		return err
+	}
 	view := refundView{
-		Refund: f.Refund, Table: licensesTable(v, f.Licenses, names),
+		Refund: f.Refund, Amount: refundedAmount(f.Closed), Buyers: buyers, Table: licensesTable(v, f.Licenses, names),
 		Curl: l.call("The same by API", http.MethodGet, fmt.Sprintf("/operator/v1/refunds/%d", f.ID)),
 	}
 	if path := refundPath + "/reverse"; f.ReversedAt.IsZero() && l.area.Has(path, v) {

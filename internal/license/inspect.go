@@ -207,7 +207,8 @@ func (r *Store) sale(ctx context.Context, from sqldb.Reader, id int64) (Sale, er
 // RefundDetail is a refund with its licenses in their current state, each with its chain.
 type RefundDetail struct {
 	Refund
-	Items []Detail
+	Items  []Detail
+	Closed []Link // the links that it closed, also after it was reversed
 }
 
 // RefundByID returns a refund with its licenses.
@@ -225,10 +226,40 @@ func (r *Store) RefundByID(ctx context.Context, id int64) (RefundDetail, error) 
 		if d.Licenses, err = refundedLicenses(ctx, tx, id); err != nil {
 			return err
 		}
-		d.Items, err = details(ctx, tx, d.Licenses)
+		if d.Items, err = details(ctx, tx, d.Licenses); err != nil {
+			return err
+		}
+		d.Closed, err = closedBy(ctx, tx, id, d.Items)
 		return err
 	})
 	return d, err
+}
+
+// closedBy returns the links that a refund of these licenses closed.
+func closedBy(ctx context.Context, tx *sqldb.Tx, id int64, items []Detail) ([]Link, error) {
+	type row struct {
+		license int64
+		seq     int
+	}
+	list, err := sqldb.All(
+		ctx,
+		tx,
+		func(r *sqldb.Row, v *row) error { return r.Scan(&v.license, &v.seq) },
+		`SELECT license_id, seq FROM refund_items WHERE refund_id = $1`,
+		id,
+	)
+	if err != nil {
+		return nil, fmt.Errorf("read what refund %d closed: %w", id, err)
+	}
+	var closed []Link
+	for _, d := range items {
+		for _, k := range d.Links {
+			if slices.Contains(list, row{d.ID, k.Seq}) {
+				closed = append(closed, k)
+			}
+		}
+	}
+	return closed, nil
 }
 
 func errUnknownRefund(id int64) error {
