@@ -3,6 +3,7 @@ package account
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"claviger/internal/audit"
@@ -41,6 +42,17 @@ func (b *Store) Operators(ctx context.Context) ([]User, error) {
 		return nil, fmt.Errorf("list operators: %w", err)
 	}
 	return list, nil
+}
+
+// OperatorsWho returns the members of the marketplace's own team with a right, by id.
+func OperatorsWho(ctx context.Context, r sqldb.Reader, may Scope) ([]User, error) {
+	list, err := sqldb.All(
+		ctx, r, scan, `SELECT `+columns+` FROM users WHERE operator_role <> '' ORDER BY id LIMIT $1`, MaxOperators,
+	)
+	if err != nil {
+		return nil, fmt.Errorf("list operators with a right: %w", err)
+	}
+	return slices.DeleteFunc(list, func(u User) bool { return !u.Role.May(may) || u.Email == "" }), nil
 }
 
 // Operator returns the operator with the id.

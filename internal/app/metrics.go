@@ -96,6 +96,18 @@ var (
 		[]string{"kind"},
 		nil,
 	)
+	unansweredDesc = prometheus.NewDesc(
+		"claviger_disputes_unanswered",
+		"Open disputes and inquiries for which no evidence was submitted.",
+		nil,
+		nil,
+	)
+	deadlineDesc = prometheus.NewDesc(
+		"claviger_dispute_deadline_seconds",
+		"Time until the nearest deadline of these; missing if there is none.",
+		nil,
+		nil,
+	)
 	successDesc = prometheus.NewDesc(
 		"claviger_job_last_success_timestamp_seconds",
 		"When a job last ended well.",
@@ -144,7 +156,7 @@ func (b *backlog) Describe(ch chan<- *prometheus.Desc) {
 		ch <- d
 	}
 	for _, d := range []*prometheus.Desc{
-		mailsDesc, mailAgeDesc, paymentsDesc, successDesc, failingDesc, lateDesc, backupDesc,
+		mailsDesc, mailAgeDesc, paymentsDesc, unansweredDesc, deadlineDesc, successDesc, failingDesc, lateDesc, backupDesc,
 	} {
 		ch <- d
 	}
@@ -172,7 +184,7 @@ func (b *backlog) Collect(ch chan<- prometheus.Metric) {
 		}
 		gauge(mailAgeDesc, age)
 	}
-	p, err := payment.ReadDepth(ctx, b.db)
+	p, err := payment.ReadDepth(ctx, b.db, b.now())
 	gauge(readableDesc["payments"], one(err == nil))
 	if err == nil {
 		gauge(paymentsDesc, float64(p.Checkouts), "checkouts")
@@ -180,6 +192,10 @@ func (b *backlog) Collect(ch chan<- prometheus.Metric) {
 		gauge(paymentsDesc, float64(p.Disputes), "disputes")
 		gauge(paymentsDesc, float64(p.Lookups), "lookups")
 		gauge(paymentsDesc, float64(p.Problems), "problems")
+		gauge(unansweredDesc, float64(p.Unanswered))
+		if !p.Deadline.IsZero() {
+			gauge(deadlineDesc, p.Deadline.Sub(b.now()).Seconds())
+		}
 	}
 	runs, err := job.Runs(ctx, b.db)
 	gauge(readableDesc["jobs"], one(err == nil))

@@ -86,6 +86,7 @@ func TestLabels(t *testing.T) {
 var notHere = map[string]string{
 	"claviger_backup_age_seconds":                   "there was no backup; TestBackupAge has one",
 	"claviger_certificate_expiry_timestamp_seconds": "its URL is not https; TestCertificateFigure has one",
+	"claviger_dispute_deadline_seconds":             "there is no dispute; TestDisputeFigures has one",
 	"claviger_database_disk_free_bytes":             "on PostgreSQL; TestCertificateFigure has it on SQLite",
 }
 

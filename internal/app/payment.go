@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -56,7 +57,10 @@ func (c Config) validStripe() error {
 func (a *App) payments(r *Services, box *secret.Sealer) *payment.Store {
 	b := &payment.Store{
 		DB: r.DB, Now: a.cfg.Now, Sealer: box, Licenses: r.Licenses, PublicURL: a.url, Log: a.log,
-		Wake: a.node.Waker(paymentJob),
+		Wake: a.node.Waker(paymentJob), Marketplace: cmp.Or(a.cfg.Name, "Claviger"),
+	}
+	if a.cfg.Mail.Configured() || a.cfg.Catcher != nil { // otherwise each email would fail
+		b.Mail = r.Mail
 	}
 	if a.cfg.Stripe.Key != "" {
 		b.Stripe = payment.NewStripe(a.cfg.Stripe)

@@ -131,6 +131,8 @@ var sentences = map[string]string{
 	"license.erase":           "Ended a license, since its owner was erased.",
 	"purchase.create":         "Recorded a purchase.",
 	"license.import":          "Brought licenses in that were sold elsewhere.",
+	"payment.evidence":        "Sent the evidence for a dispute to Stripe.",
+	"payment.evidence_draft":  "Saved the evidence for a dispute.",
 	"payment.dismiss":         "Marked a problem with a payment as dealt with.",
 	"payment.plan_rule":       "Changed what a change of plan costs.",
 	"payment.refund":          "Asked Stripe to refund a payment.",

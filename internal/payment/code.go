@@ -13,4 +13,12 @@ const (
 	codeUnknownProblem  = "unknown_problem"
 	codeNothingToRefund = "nothing_to_refund"
 	codeAlreadyRefunded = "already_refunded"
+
+	codeUnknownDispute    = "unknown_dispute"
+	codeDisputeEnded      = "dispute_ended"
+	codeEvidenceSubmitted = "evidence_submitted"
+	codeEvidenceOverdue   = "evidence_overdue"
+	codeEvidenceSending   = "evidence_sending"
+	codeEvidenceEmpty     = "evidence_empty"
+	codeEvidenceTooLong   = "evidence_too_long"
 )

@@ -97,19 +97,32 @@ func refundOf(o *stripe.Refund) refundFact {
 
 // disputeFact is the state of a dispute.
 type disputeFact struct {
-	id, intent, status string
-	charge             string
+	id, intent, charge string
+	status, reason     string
 	amount             int64
 	currency           string
+	dueBy              time.Time
+	hasEvidence        bool
+	pastDue            bool
+	submissions        int
 }
 
 func disputeOf(o *stripe.Dispute) disputeFact {
 	f := disputeFact{
-		id: o.ID, status: string(o.Status), currency: strings.ToUpper(string(o.Currency)), charge: chargeID(o.Charge),
+		id: o.ID, status: string(o.Status), reason: string(o.Reason), currency: strings.ToUpper(string(o.Currency)),
+		charge: chargeID(o.Charge),
 	}
 	f.amount = OwnAmount(o.Amount, f.currency)
 	if o.PaymentIntent != nil {
 		f.intent = o.PaymentIntent.ID
+	}
+	if e := o.EvidenceDetails; e != nil {
+		f.hasEvidence = e.HasEvidence
+		f.pastDue = e.PastDue
+		f.submissions = int(e.SubmissionCount)
+		if e.DueBy != 0 {
+			f.dueBy = time.Unix(e.DueBy, 0).UTC()
+		}
 	}
 	return f
 }
@@ -157,6 +170,8 @@ type object struct {
 	PaymentIntent     json.RawMessage `json:"payment_intent"` // an error in it must not stop decoding
 	Charge            json.RawMessage
 	FailureReason     string `json:"failure_reason"`
+	Reason            string
+	EvidenceDetails   *stripe.DisputeEvidenceDetails `json:"evidence_details"`
 }
 
 // intent decodes a payment intent, which is an id or an object.
@@ -307,6 +322,7 @@ func (in *incoming) addObject(o *object) error {
 		f := disputeOf(
 			&stripe.Dispute{
 				ID: o.ID, Status: stripe.DisputeStatus(o.Status), Amount: o.Amount, Currency: o.Currency,
+				Reason: stripe.DisputeReason(o.Reason), EvidenceDetails: o.EvidenceDetails,
 				PaymentIntent: intent, Charge: chargeIn(o.Charge),
 			},
 		)

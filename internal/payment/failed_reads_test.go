@@ -34,7 +34,7 @@ func TestFailedReads(t *testing.T) {
 		"problems":     func() (any, error) { return b.Problems(ctx) },
 		"a problem":    func() (any, error) { return b.Problem(ctx, 1) },
 		"rule":         func() (any, error) { return b.PlanRuleOf(ctx, h.partner) },
-		"depth":        func() (any, error) { return payment.ReadDepth(ctx, h.db) },
+		"depth":        func() (any, error) { return payment.ReadDepth(ctx, h.db, h.now()) },
 		"facts": func() (any, error) {
 			refunds, disputes, err := b.Facts(ctx, ids)
 			return fmt.Sprintf("%+v %+v", refunds, disputes), err

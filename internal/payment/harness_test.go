@@ -14,6 +14,7 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/license"
+	"claviger/internal/mail"
 	"claviger/internal/partner"
 	"claviger/internal/payment"
 	"claviger/internal/payment/fakestripe"
@@ -79,7 +80,7 @@ func newHarness(t testing.TB) *harness {
 // bookOn returns a book that uses the fake Stripe at an address.
 func bookOn(db *sqldb.DB, box *secret.Sealer, now func() time.Time, stripe string, log io.Writer) *payment.Store {
 	b := &payment.Store{
-		DB: db, Now: now, Sealer: box, Licenses: &license.Store{DB: db, Now: now, Gather: &license.Gatherer{}}, PublicURL: "https://shop.example", Log: slog.New(slog.NewTextHandler(log, nil)),
+		DB: db, Now: now, Sealer: box, Licenses: &license.Store{DB: db, Now: now, Gather: &license.Gatherer{}}, PublicURL: "https://shop.example", Mail: &mail.Outbox{Sealer: box}, Log: slog.New(slog.NewTextHandler(log, nil)),
 		Stripe: payment.NewStripe(payment.StripeConfig{Key: "sk_test_1", WebhookSecrets: []string{"whsec_old", webhookSecret}, URL: stripe}),
 	}
 	b.Licenses.Record = b.Record

@@ -72,9 +72,12 @@ func (j *Job) Run(ctx context.Context) {
 // Once does the due work and reports whether there may be more.
 func (j *Job) Once(ctx context.Context) (more bool, err error) {
 	b := j.Store
-	acts := []func(context.Context) (int, error){b.stateOrders}
+	acts := []func(context.Context) (int, error){b.stateOrders, b.eraseEvidence}
 	if b.Stripe != nil {
-		acts = append(acts, b.askCheckouts, b.sendRefunds, b.askDisputes, b.list, b.answerLookups)
+		acts = append(
+			acts,
+			b.askCheckouts, b.sendRefunds, b.sendEvidences, b.askDisputes, b.list, b.answerLookups, b.remindDisputes,
+		)
 	}
 	var errs []error
 	for _, do := range acts {
@@ -224,14 +227,15 @@ func (b *Store) takeRefund(ctx context.Context, f Refund, fact refundFact) error
 	return b.change(ctx, c, func(w *work) error { w.mergeRefund(fact); return nil })
 }
 
-// askDisputes retrieves open disputes.
+// askDisputes retrieves open disputes. It does not wait with those that a node of an older release
+// stored, which has not read their deadlines.
 func (b *Store) askDisputes(ctx context.Context) (int, error) {
 	list, err := sqldb.All(
 		ctx,
 		b.DB,
 		scanDispute,
-		`SELECT `+disputeColumns+` FROM payment_disputes WHERE next_at <> 0 AND next_at <= $1 ORDER BY next_at
-			LIMIT $2`,
+		`SELECT `+disputeColumns+` FROM payment_disputes
+			WHERE next_at <> 0 AND (next_at <= $1 OR told_at = 0 AND tries = 0) ORDER BY next_at LIMIT $2`,
 		b.Now(),
 		jobBatch,
 	)
@@ -269,7 +273,10 @@ func (b *Store) takeDispute(ctx context.Context, f disputeFact) error {
 	return b.change(ctx, c, func(w *work) error { w.mergeDispute(f); return nil })
 }
 
-// Expiring lists the rows that expire: events that the provider no longer lists.
+// Expiring lists the rows that expire: events that the provider no longer lists, and old evidence.
 func Expiring() []prune.Rule {
-	return []prune.Rule{{Table: "payment_events", Key: "provider_id", At: "created_at", Keep: keepEvents}}
+	return []prune.Rule{
+		{Table: "payment_events", Key: "provider_id", At: "created_at", Keep: keepEvents},
+		expiringEvidence(),
+	}
 }

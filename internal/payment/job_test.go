@@ -352,7 +352,7 @@ func TestNoDatabase(t *testing.T) {
 		"problems":     func() error { _, err := b.Problems(ctx); return err },
 		"problem":      func() error { _, err := b.Problem(ctx, 1); return err },
 		"dismiss":      func() error { return b.Dismiss(ctx, tester, 1) },
-		"depth":        func() error { _, err := payment.ReadDepth(ctx, db); return err },
+		"depth":        func() error { _, err := payment.ReadDepth(ctx, db, time.Now()); return err },
 		"rule":         func() error { _, err := b.PlanRuleOf(ctx, 1); return err },
 		"set rule":     func() error { return b.SetPlanRule(ctx, tester, 1, payment.FullPrice) },
 		"prune":        func() error { _, err := prune.Rows(ctx, b.DB, b.Now(), payment.Expiring()); return err },

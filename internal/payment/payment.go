@@ -19,6 +19,7 @@ import (
 	"claviger/internal/cluster"
 	"claviger/internal/fault"
 	"claviger/internal/license"
+	"claviger/internal/mail"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 )
@@ -31,8 +32,11 @@ type Store struct {
 	Licenses  *license.Store
 	Stripe    *Stripe // nil: no payments here
 	PublicURL string
+	Mail      *mail.Outbox // to operators; nil: no emails
 	Wake      cluster.Wake // wakes the job
-	Log       *slog.Logger
+
+	Marketplace string // its name in emails
+	Log         *slog.Logger
 
 	finder finder
 }

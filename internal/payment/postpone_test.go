@@ -117,8 +117,8 @@ func TestNewerDisputeIsAsked(t *testing.T) {
 	id := h.checkout(h.sold()).ID
 	err := h.db.Write(t.Context(), func(tx *sqldb.Tx) error {
 		for i := range 100 {
-			tx.Queue(`INSERT INTO payment_disputes (provider_id, checkout_id, amount, currency, status, held, created_at, updated_at, next_at)
-				VALUES ($1, $2, 1, 'USD', 'warning_needs_response', $3, $4, $4, $5)`, fmt.Sprintf("dp_silent_%d", i), id, false, h.now(), h.now().Add(time.Hour))
+			tx.Queue(`INSERT INTO payment_disputes (provider_id, checkout_id, amount, currency, status, held, created_at, updated_at, next_at, told_at)
+				VALUES ($1, $2, 1, 'USD', 'warning_needs_response', $3, $4, $4, $5, $4)`, fmt.Sprintf("dp_silent_%d", i), id, false, h.now(), h.now().Add(time.Hour))
 		}
 		return nil
 	})

@@ -145,7 +145,7 @@ func TestDepth(t *testing.T) {
 			VALUES ($1, 0, 0, '', '', $2, 1, 1, $3)`, string(rune('a'+i)), false, i/2)
 	}
 	h.begin(h.order())
-	got, err := payment.ReadDepth(t.Context(), h.db)
+	got, err := payment.ReadDepth(t.Context(), h.db, h.now())
 	if want := (payment.Depth{Checkouts: 1, Disputes: 2, Lookups: 5, Problems: 3}); err != nil || got != want {
 		t.Errorf("%+v, want %+v, %v", got, want, err)
 	}
@@ -153,7 +153,7 @@ func TestDepth(t *testing.T) {
 	if _, err := h.book.AskRefund(t.Context(), tester, h.checkout(c), payment.Ask{}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := payment.ReadDepth(t.Context(), h.db); err != nil || got.Refunds != 1 || got.Checkouts != 1 {
+	if got, err := payment.ReadDepth(t.Context(), h.db, h.now()); err != nil || got.Refunds != 1 || got.Checkouts != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -47,6 +47,9 @@ func (b *Store) change(ctx context.Context, c Checkout, merge func(*work) error)
 		if err := w.settle(ctx); err != nil {
 			return err
 		}
+		if err := w.tellDisputes(ctx); err != nil {
+			return err
+		}
 		w.save()
 		return nil
 	})

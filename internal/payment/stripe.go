@@ -20,7 +20,7 @@ const refKey = "checkout"
 // requestKey names our request on a refund, so that the refund can be found after a lost answer.
 const requestKey = "request"
 
-// Stripe calls Stripe's API. Only this file and event.go use Stripe's types.
+// Stripe calls Stripe's API. Only this file, stripe_dispute.go and event.go use Stripe's types.
 type Stripe struct {
 	client  *stripe.Client
 	secrets []string
@@ -159,17 +159,6 @@ func (s *Stripe) refundOfRequest(ctx context.Context, intentID, request string) 
 		}
 	}
 	return refundFact{}, false, nil
-}
-
-func (s *Stripe) dispute(ctx context.Context, id string) (disputeFact, error) {
-	o, err := s.client.V1Disputes.Retrieve(ctx, id, nil)
-	if err == nil && (o == nil || o.ID == "") {
-		err = errNoObject
-	}
-	if err != nil {
-		return disputeFact{}, callError(err)
-	}
-	return disputeOf(o), nil
 }
 
 // refOfIntent returns the ref of a payment's checkout, or "".

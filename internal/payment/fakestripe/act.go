@@ -131,6 +131,11 @@ func (s *Server) Dispute(session, status string) (id string) {
 				"amount":         pi["amount"],
 				"currency":       pi["currency"],
 				"status":         status,
+				"reason":         "fraudulent",
+				"evidence":       map[string]any{},
+				"evidence_details": map[string]any{
+					"due_by": s.now() + answerTime, "has_evidence": false, "past_due": false, "submission_count": int64(0),
+				},
 			},
 		)
 		id = o.Text("id")
@@ -152,6 +157,18 @@ func (s *Server) SetDispute(id, status string) {
 			kind = "charge.dispute.closed"
 		}
 		return []Event{s.happen(kind, o)}
+	})
+}
+
+// SetDueBy changes the deadline of a dispute.
+func (s *Server) SetDueBy(id string, at int64) {
+	s.do(func() []Event {
+		o := s.objects[id]
+		if o == nil {
+			return nil
+		}
+		setDetail(o, "due_by", at)
+		return []Event{s.happen("charge.dispute.updated", o)}
 	})
 }
 

@@ -224,6 +224,8 @@ func (s *Server) post(path []string, r *http.Request) (o any, events []Event, st
 		events = append(events, s.happen("checkout.session.expired", made))
 	case len(path) == 1 && path[0] == "refunds":
 		made, events, status, code = s.newRefund(r.PostForm)
+	case len(path) == 2 && path[0] == "disputes":
+		made, events, status, code = s.answerDispute(path[1], r.PostForm)
 	case len(path) == 1 && path[0] == "webhook_endpoints":
 		made = s.add(
 			"we",
