@@ -59,7 +59,7 @@ func (l *Licenses) table() []Route {
 	for _, a := range licenseActs {
 		rows = append(rows, act(licensePath+"/"+a.name, a.scope, l.action(a))...)
 	}
-	return append(rows, l.paymentTable()...)
+	return slices.Concat(rows, l.paymentTable(), l.disputeTable())
 }
 
 // ownerID reads the email address of the query. nobody reports that no account has it.
@@ -325,7 +325,10 @@ func timelineOf(v *Visit, label string, entries []support.Entry) ui.Timeline {
 		if e.Failed {
 			out.Status = "failed"
 		}
-		if e.PurchaseID != 0 {
+		switch {
+		case e.DisputeID != "":
+			out.URL = v.Path(disputesPath+"/%s", e.DisputeID)
+		case e.PurchaseID != 0:
 			out.URL = v.Path(purchasesPath+"/%d", e.PurchaseID)
 		}
 		t.Entries = append(t.Entries, out)

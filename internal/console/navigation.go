@@ -35,7 +35,7 @@ var navigation = []area.Entry{
 	{Group: "Customers", Label: "People", Path: peoplePath},
 	{Group: "Customers", Label: "Licenses", Path: licensesPath},
 	{Group: "Customers", Label: "Purchases", Path: purchasesPath},
-	{Group: "Customers", Label: "Payments", Path: paymentsPath},
+	{Group: "Customers", Label: "Payments", Path: paymentsPath, Also: disputesPath},
 	{Group: "Delivery", Label: "Deliveries", Path: deliveriesPath},
 	{Group: "Delivery", Label: "Outages", Path: outagesPath, Also: redeliverPath},
 	{Group: "Delivery", Label: "Mails", Path: mailsPath},

@@ -38,8 +38,8 @@ var problemWords = map[payment.ProblemKind]string{
 		"not pay for this plan. Refund it.",
 	payment.RefundRefused: "A refund failed, so the money is still here. See at Stripe why, and pay it back another " +
 		"way if need be.",
-	payment.InquiryOpened: "The buyer's bank asks about the payment, which may become a dispute. Answer it at " +
-		"Stripe; nothing is on hold yet.",
+	payment.InquiryOpened: "The buyer's bank asks about the payment, which may become a dispute. Answer it; " +
+		"nothing is on hold yet.",
 	payment.NotAnswered: "Stripe gives no answer about this dispute or refund, so we stopped asking. See at Stripe " +
 		"how it ended, and refund or reinstate the license if needed.",
 }
@@ -50,8 +50,14 @@ func (l *Licenses) payments(w http.ResponseWriter, r *http.Request, v *Visit) er
 	if err != nil {
 		return err
 	}
+	list = slices.DeleteFunc(list, func(p payment.Problem) bool { return p.Kind == payment.InquiryOpened })
+	disputes, err := l.disputesTable(r.Context(), v)
+	if err != nil {
+		return err
+	}
 	view := recordsView{
-		Heading: "Payments", Lead: "Payments that need a person. All others are with their purchases.",
+		Heading: "Payments", Lead: "Open disputes, and payments that need a person. All others are with their purchases.",
+		Above: disputes,
 		Results: ui.Results{Nothing: ui.Empty{
 			Title: "No payment needs anybody",
 			Text:  "What was paid was sold, and what was refunded went back.",

@@ -53,9 +53,14 @@ var todayWords = map[today.Kind]struct{ title, why, all, query string }{
 		why: "Prices in these currencies were once entered with two digits after the point that the currency does " +
 			"not have. They are not on sale until you save them with the right price.",
 	},
+	today.DisputeOpen: {
+		title: "Open disputes",
+		why:   "A bank asks for the money of a buyer back. A dispute without evidence is lost, with its fee.",
+		all:   paymentsPath,
+	},
 	today.PaymentProblem: {
 		title: "Payments that need a person",
-		why:   "Somebody paid and has no license, or a refund failed, or a bank asks.", all: paymentsPath,
+		why:   "Somebody paid and has no license, or a refund failed.", all: paymentsPath,
 	},
 	today.RefundedWorking: {
 		title: "Refunded but still working",
@@ -90,7 +95,7 @@ func (t *Today) item(v *Visit, i today.Item) todayItem {
 	switch i.Kind {
 	case today.QueueOld, today.DiskFull, today.BackupOld, today.JobFailed, today.KeyEnds:
 		t.ofService(v, i, &out)
-	case today.MailGivenUp, today.PaymentProblem, today.RefundedWorking:
+	case today.MailGivenUp, today.DisputeOpen, today.PaymentProblem, today.RefundedWorking:
 		ofSubject(v, i, &out)
 	case today.EndpointParked, today.EndpointFailing:
 		out.Text = fmt.Sprintf("%s %s", sentence(i.Text), area.Waiting(i.Count, i.More))
@@ -135,6 +140,14 @@ func ofSubject(v *Visit, i today.Item, out *todayItem) {
 		out.Of = "mail " + i.Subject
 		out.Button = "Look at it"
 		out.Link = v.Path(mailsPath+"/%s", i.Subject)
+	case today.DisputeOpen:
+		out.Title = "Dispute " + i.Subject
+		out.Of = "dispute " + i.Subject
+		out.URL = v.Path(disputesPath+"/%s", i.Subject)
+		out.Until = i.Until
+		out.Ends = "Answer by"
+		out.Button = "See the evidence"
+		out.Link = out.URL
 	case today.PaymentProblem:
 		kind, _, refundable := strings.Cut(i.Text, " ")
 		out.Title = "Payment problem " + i.Subject

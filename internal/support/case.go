@@ -9,6 +9,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/audit"
+	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/mail"
@@ -56,9 +57,11 @@ type Entry struct {
 	EventID    int64  // of an event or delivery, or 0
 	AttemptID  int64  // of a delivery, or 0
 	PurchaseID int64  // of a purchase or payment, or 0
+	DisputeID  string // the provider's, or ""
 
-	by    audit.Actor // of an act
-	aside bool        // not about the license, and not for a reply
+	by     audit.Actor  // of an act
+	became event.Status // of an event
+	aside  bool         // not about the license, and not for a reply
 }
 
 // Case is everything known about a license, to help with a request.

@@ -56,7 +56,7 @@ func eventEntry(e event.Event, imported bool) Entry {
 		text = event.ImportedSentence
 	}
 	return Entry{
-		At: e.CreatedAt, Kind: Event, EventID: e.ID, Text: text,
+		At: e.CreatedAt, Kind: Event, EventID: e.ID, Text: text, became: e.Kind.Status(),
 		Title: fmt.Sprintf("The license %s %s, tier %d (event %d, %s)", became, e.Kind.Status(), e.Tier, e.ID, e.Kind),
 	}
 }

@@ -83,10 +83,10 @@ func refundEntry(c payment.Checkout, f payment.Refund) Entry {
 
 // disputeWords explain Stripe's states of a dispute.
 var disputeWords = map[string]string{
-	"warning_needs_response": "It is an inquiry, which holds no license. The marketplace has to answer it at Stripe.",
+	"warning_needs_response": "It is an inquiry, which holds no license. The marketplace has to answer it.",
 	"warning_under_review":   "It is an inquiry, which holds no license. The bank looks at the answer.",
 	"warning_closed":         "It was an inquiry, and it ended without a dispute.",
-	"needs_response":         "The license is on hold. The marketplace has to answer it at Stripe.",
+	"needs_response":         "The license is on hold. The marketplace has to answer it.",
 	"under_review":           "The license is on hold. The bank looks at the answer.",
 	"won":                    "It ended for the marketplace, and the hold with it.",
 	"lost":                   "It ended for the buyer: the money went back, and the purchase is refunded.",
@@ -95,11 +95,14 @@ var disputeWords = map[string]string{
 
 func disputeEntry(c payment.Checkout, f payment.Dispute) Entry {
 	e := Entry{
-		At: f.CreatedAt, Kind: Payment, PurchaseID: c.PurchaseID, Text: disputeWords[f.Status],
+		At: f.CreatedAt, Kind: Payment, PurchaseID: c.PurchaseID, DisputeID: f.ID, Text: disputeWords[f.Status],
 		Title: "The buyer's bank asked for " + money.Text(f.Amount, f.Currency) + " back",
 	}
 	if e.Text == "" {
 		e.Text = "Stripe says: " + f.Status + "."
+	}
+	if f.Unanswered() && !f.DueBy.IsZero() {
+		e.Text += " Evidence is due by " + stamp(f.DueBy) + "."
 	}
 	return e
 }

@@ -71,10 +71,36 @@ func (c *collection) suspects(ctx context.Context, tx *sqldb.Tx) error {
 	return err
 }
 
-// payments adds payments that need attention.
+// disputes adds open disputes and inquiries, those without an answer first.
+func (c *collection) disputes(ctx context.Context, tx *sqldb.Tx) error {
+	list, err := payment.QueueOpenDisputes(tx, most).All(ctx)
+	if err != nil {
+		return err
+	}
+	ids := make([]int64, len(list))
+	for i, d := range list {
+		ids[i] = d.PartnerID
+	}
+	slices.Sort(ids)
+	partners, err := partner.ByID(ctx, tx, slices.Compact(ids))
+	for _, d := range list {
+		c.add(Item{
+			Kind: DisputeOpen, PartnerID: d.PartnerID, Partner: partners[d.PartnerID].Name, Subject: d.ID,
+			Since: d.CreatedAt, Until: d.DueBy, Count: d.Amount,
+			Text: money.Text(d.Amount, d.Currency) + ". " + d.Sentence(c.now),
+		})
+	}
+	c.capped[DisputeOpen] = len(list) == most
+	return err
+}
+
+// payments adds payments that need attention. Inquiries are among the disputes.
 func (c *collection) payments(ctx context.Context, tx *sqldb.Tx) error {
 	list, err := payment.QueueProblems(tx, most).All(ctx)
 	for _, p := range list {
+		if p.Kind == payment.InquiryOpened {
+			continue
+		}
 		i := Item{
 			Kind:    PaymentProblem,
 			Subject: strconv.FormatInt(p.ID, 10),

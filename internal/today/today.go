@@ -34,7 +34,8 @@ const (
 	CannotRedeem    Kind = "cannot_redeem"    // buyers have paid, but there is no redirect URL
 	MailGivenUp     Kind = "mail_given_up"
 	PlanUnchecked   Kind = "plan_unchecked"   // its price must be reviewed before it is sold again
-	PaymentProblem  Kind = "payment_problem"  // a payment without a sale, a failed refund, an inquiry
+	DisputeOpen     Kind = "dispute_open"     // a dispute or an inquiry of a bank
+	PaymentProblem  Kind = "payment_problem"  // a payment without a sale, a failed refund
 	RefundedWorking Kind = "refunded_working" // a license works although its payment was refunded
 	CertificateEnds Kind = "certificate_ends" // of a partner's webhook URL, as last seen
 	KeyEnds         Kind = "key_ends"         // of a key that signs identity tokens
@@ -44,7 +45,7 @@ const (
 
 // Kinds lists all kinds.
 var Kinds = []Kind{
-	QueueOld, DiskFull, BackupOld, JobFailed, PaymentProblem, RefundedWorking, PlanUnchecked, EndpointParked,
+	QueueOld, DiskFull, BackupOld, JobFailed, DisputeOpen, PaymentProblem, RefundedWorking, PlanUnchecked, EndpointParked,
 	EndpointFailing, EventsGivenUp, CannotRedeem, MailGivenUp,
 	CertificateEnds, KeyEnds, URLUnproven, NoContacts,
 }
@@ -150,7 +151,7 @@ func (b *Store) Read(ctx context.Context) (Report, error) {
 	err := b.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		clear(c.items)
 		for _, read := range []func(context.Context, *sqldb.Tx) error{
-			c.queues, c.backup(b.BackupEvery), c.jobs, c.mails, c.payments, c.suspects, c.plans, c.partners,
+			c.queues, c.backup(b.BackupEvery), c.jobs, c.mails, c.disputes, c.payments, c.suspects, c.plans, c.partners,
 		} {
 			if err := read(ctx, tx); err != nil {
 				return err

@@ -2,6 +2,7 @@ package today_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,6 +79,20 @@ func (h *harness) job(next, failedSince time.Time, problem string) {
 		at.Add(-time.Hour), next, failedSince, problem)
 }
 
+// dispute adds a dispute about a payment for Tide, and its problem if it is an inquiry.
+func (h *harness) dispute(status string, due time.Time) {
+	h.Helper()
+	h.Exec(`INSERT INTO checkouts (ref, partner_id, tier, plan_name, item, amount, currency, paid, paid_currency, user_id, license_key, state, session_id,
+			session_url, intent_id, purchase_id, refund_id, unsettled, tries, created_at, expires_at, paid_at, updated_at, next_at)
+		VALUES ('co_1', $1, 1, 'One', 'Tide, One', 4900, 'USD', 4900, 'USD', 1, '', 3, 'cs_1', '', 'pi_1', 1, 0, $3, 0, $2, $2, $2, $2, 0)`, h.tide.ID, at, false)
+	h.Exec(`INSERT INTO payment_disputes (provider_id, checkout_id, amount, currency, status, held, created_at, updated_at, next_at, due_by)
+		SELECT 'dp_1', id, 4900, 'USD', $1, $2, $3, $3, 1, $4 FROM checkouts`, status, false, at.Add(-time.Hour), due)
+	if strings.HasPrefix(status, "warning") {
+		h.Exec(`INSERT INTO payment_problems (kind, object_id, checkout_id, partner_id, intent_id, amount, currency, created_at, done_at)
+			VALUES ('inquiry_opened', 'dp_1', 1, $1, 'pi_1', 4900, 'USD', $2, 0)`, h.tide.ID, at)
+	}
+}
+
 // backup stores when the last backup was made.
 func (h *harness) backup(made time.Time) {
 	h.Helper()
@@ -112,14 +127,19 @@ func TestKinds(t *testing.T) {
 			h.mail(at.Add(time.Hour))
 			h.Exec(`UPDATE mails SET state = 3, attempts = 9, error = 'no such mailbox', created_at = $1`, ago(time.Hour))
 		}, "mail_given_up  1 -1h0m0s - 9 ops@tide.example: Webhooks fail (no such mailbox)"},
-		"a job that failed":           {func(h *harness) { h.job(at.Add(time.Hour), ago(time.Minute), "no space") }, "job_failed  exports -1m0s - 0 no space"},
-		"a job that stands still":     {func(h *harness) { h.job(ago(6*time.Minute), none, "") }, "job_failed  exports -1h0m0s - 0 It has not run since."},
-		"a job that is a little late": {func(h *harness) { h.job(ago(4*time.Minute), none, "") }, ""},
-		"an old backup":               {func(h *harness) { h.backup(ago(37 * time.Hour)) }, "backup_old   -37h0m0s - 0 "},
-		"a backup of yesterday":       {func(h *harness) { h.backup(ago(36 * time.Hour)) }, ""},
-		"an old backup that is rare":  {func(h *harness) { h.Today.BackupEvery = 48 * time.Hour; h.backup(ago(72 * time.Hour)) }, ""},
-		"a webhook URL not validated": {func(h *harness) { h.Exec(`UPDATE profiles SET webhook_valid_at = 0`) }, "url_unproven Tide Planner webhook_url - - 0 "},
-		"a redirect not validated":    {func(h *harness) { h.Exec(`UPDATE profiles SET redirect_valid_at = 0`) }, "url_unproven Tide Planner redirect_url - - 0 "},
+		"a job that failed":            {func(h *harness) { h.job(at.Add(time.Hour), ago(time.Minute), "no space") }, "job_failed  exports -1m0s - 0 no space"},
+		"a job that stands still":      {func(h *harness) { h.job(ago(6*time.Minute), none, "") }, "job_failed  exports -1h0m0s - 0 It has not run since."},
+		"a job that is a little late":  {func(h *harness) { h.job(ago(4*time.Minute), none, "") }, ""},
+		"an old backup":                {func(h *harness) { h.backup(ago(37 * time.Hour)) }, "backup_old   -37h0m0s - 0 "},
+		"a backup of yesterday":        {func(h *harness) { h.backup(ago(36 * time.Hour)) }, ""},
+		"an old backup that is rare":   {func(h *harness) { h.Today.BackupEvery = 48 * time.Hour; h.backup(ago(72 * time.Hour)) }, ""},
+		"a webhook URL not validated":  {func(h *harness) { h.Exec(`UPDATE profiles SET webhook_valid_at = 0`) }, "url_unproven Tide Planner webhook_url - - 0 "},
+		"a redirect not validated":     {func(h *harness) { h.Exec(`UPDATE profiles SET redirect_valid_at = 0`) }, "url_unproven Tide Planner redirect_url - - 0 "},
+		"an open dispute":              {func(h *harness) { h.dispute("needs_response", at.Add(time.Hour)) }, "dispute_open Tide Planner dp_1 -1h0m0s 1h0m0s 4900 $49.00. The buyer's bank waits for your evidence."},
+		"an inquiry":                   {func(h *harness) { h.dispute("warning_needs_response", none) }, "dispute_open Tide Planner dp_1 -1h0m0s - 4900 $49.00. The buyer's bank asks about the payment, which may become a dispute; nothing is on hold."},
+		"a dispute after its deadline": {func(h *harness) { h.dispute("needs_response", at) }, "dispute_open Tide Planner dp_1 -1h0m0s 0s 4900 $49.00. The deadline has passed without evidence."},
+		"a dispute under review":       {func(h *harness) { h.dispute("under_review", at.Add(time.Hour)) }, "dispute_open Tide Planner dp_1 -1h0m0s 1h0m0s 4900 $49.00. The evidence was sent, and the bank decides."},
+		"a dispute that was won":       {func(h *harness) { h.dispute("won", at.Add(time.Hour)) }, ""},
 		"a license that was refunded but still works": {func(h *harness) {
 			h.sell(1, at.Add(time.Hour))
 			h.Exec(`UPDATE licenses SET license_key = '0b7c7a2e-5c1f-4d0b-9f5e-3a1c2d4e5f60'`)

@@ -1281,13 +1281,15 @@ type TodayItem struct {
 	PartnerID int64 `json:"partner_id"`
 	// The name of the partner.
 	Partner string `json:"partner"`
-	// What it is about besides: the id of a mail or key, the name of a job, a queue or a URL.
+	// What it is about besides: the id of a mail, key or dispute, the name of a job, a queue or
+	// a URL.
 	Subject string `json:"subject"`
 	// When it began; `""` when that says nothing.
 	Since rest.Time `json:"since"`
 	// When something ends or happens next; `""` when that says nothing.
 	Until rest.Time `json:"until"`
-	// How many events, licenses or attempts it is about; free bytes of a disk.
+	// How many events, licenses or attempts it is about; free bytes of a disk; the amount of a
+	// dispute in the smallest unit.
 	Count int64 `json:"count"`
 	// Whether there are more than that.
 	CountMore bool `json:"count_more"`

@@ -1097,7 +1097,7 @@ export type Today = {
 };
 
 export type TodayGroup = {
-  kind: "queue_old" | "disk_full" | "backup_old" | "job_failed" | "payment_problem" | "refunded_working" | "plan_unchecked" | "endpoint_parked" | "endpoint_failing" | "events_given_up" | "cannot_redeem" | "mail_given_up" | "certificate_ends" | "key_ends" | "url_unproven" | "no_contacts";
+  kind: "queue_old" | "disk_full" | "backup_old" | "job_failed" | "dispute_open" | "payment_problem" | "refunded_working" | "plan_unchecked" | "endpoint_parked" | "endpoint_failing" | "events_given_up" | "cannot_redeem" | "mail_given_up" | "certificate_ends" | "key_ends" | "url_unproven" | "no_contacts";
   items: Array<TodayItem>;
   /** How many of the kind are not listed. */
   rest: number;
@@ -1110,13 +1110,13 @@ export type TodayItem = {
   partner_id: number;
   /** The name of the partner. */
   partner: string;
-  /** What it is about besides: the id of a mail or key, the name of a job, a queue or a URL. */
+  /** What it is about besides: the id of a mail, key or dispute, the name of a job, a queue or a URL. */
   subject: string;
   /** When it began; `""` when that says nothing. */
   since: string;
   /** When something ends or happens next; `""` when that says nothing. */
   until: string;
-  /** How many events, licenses or attempts it is about; free bytes of a disk. */
+  /** How many events, licenses or attempts it is about; free bytes of a disk; the amount of a dispute in the smallest unit. */
   count: number;
   /** Whether there are more than that. */
   count_more: boolean;
