@@ -37,7 +37,7 @@ func (c *Common) ExportTable(
 		return c.Exports.PartnerRequests(partnerID, filter), f, err
 	case export.Audit:
 		return c.Exports.PartnerAudit(partnerID, audit.Span{}), f, nil
-	case export.Purchases, export.Events:
+	case export.Purchases, export.Orders, export.Events:
 	}
 	return t, f, export.UnknownKind(export.PartnerKinds)
 }

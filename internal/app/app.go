@@ -291,7 +291,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	a.server.Requests = r.Requests
 	r.Exports = &export.Exporter{
 		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Events: r.Events, Audit: r.Audit, History: r.History,
-		Requests: r.Requests, Accounts: r.Accounts,
+		Requests: r.Requests, Accounts: r.Accounts, Payments: r.Payments,
 	}
 	r.Bulk = &bulk.Store{
 		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Partners: r.Partners, Outbox: r.Webhooks, Accounts: r.Accounts,

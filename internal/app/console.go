@@ -46,9 +46,11 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 			Exports:  r.Exports,
 			Live:     console.ExportsLive(r.Exports, a.log),
 		},
-		Search: console.Search{Support: r.Support},
+		Search: console.Search{Support: r.Support, Accounts: r.Accounts, Payments: r.Payments},
 		Bulk:   console.Bulk{Jobs: r.Bulk, Live: console.BulkLive(r.Bulk, a.log)},
-		People: console.People{Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, Support: r.Support},
+		People: console.People{
+			Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, Support: r.Support, Payments: r.Payments,
+		},
 		Licenses: console.Licenses{
 			Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, Webhooks: r.Webhooks, Support: r.Support,
 			Payments: r.Payments,

@@ -76,7 +76,7 @@ func (a Admitted) Common() Admitted { return a }
 // Entry is a link of the navigation.
 type Entry struct {
 	Group, Label, Path string
-	Also               string // path of other pages that belong to it, or ""
+	Also               []string // paths of other pages that belong to it
 }
 
 // Area is the pages below one prefix.
@@ -291,9 +291,11 @@ func (a *Area) Items(r *http.Request, visit Visit) []ui.Item {
 		}
 		to := prefix + entry.Path
 		here := strings.TrimSuffix(r.URL.Path, "/")
-		if entry.Also != "" && strings.HasPrefix(here, prefix+entry.Also+"/") {
-			current = len(items)
-			longest = len(prefix + entry.Also)
+		for _, also := range entry.Also {
+			if strings.HasPrefix(here, prefix+also+"/") {
+				current = len(items)
+				longest = len(prefix + also)
+			}
 		}
 		if (here == to || entry.Path != "" && strings.HasPrefix(here, to+"/")) && len(to) > longest {
 			current = len(items)

@@ -11,6 +11,7 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/export"
 	"claviger/internal/fault"
+	"claviger/internal/payment"
 	"claviger/internal/ui"
 )
 
@@ -21,6 +22,7 @@ var exportable = []struct {
 }{
 	{export.Licenses, "Licenses", "Licenses with their owners."},
 	{export.Purchases, "Purchases", "Purchases and plan changes with their buyers."},
+	{export.Orders, "Orders", "Orders of the shop with their buyers and payments."},
 	{export.Events, "Events", "Events of licenses."},
 	{export.Audit, "Audit", "Who did what."},
 }
@@ -33,6 +35,7 @@ var exportFields = map[string]ui.Field{
 	"external_id": {Label: "Reference of the purchase"},
 	"status": {Label: "Status", Type: "select", Options: options("All",
 		event.Inactive.String(), event.Active.String(), event.Deactivated.String())},
+	"state": {Label: "State", Type: "select", Options: options("All", payment.OrderStates()...)},
 	"event": {
 		Label: "Event", Type: "select",
 		Options: options("All", event.Purchase.String(), event.Activate.String(), event.Deactivate.String()),

@@ -43,6 +43,12 @@ func init() {
 		}
 		return strconv.FormatInt(h.paymentProblem(), 10)
 	}
+	registry.Placeholders["order"] = func(h *harness, of known) string {
+		if of == missing {
+			return none
+		}
+		return h.freeOrder().Ref
+	}
 	empty := func(*harness, known) url.Values { return url.Values{} }
 	for _, path := range []string{
 		"/deliveries/{delivery}/send", "/outages/{partner}/try", "/recover/{partner}", "/recover/{partner}/{recovery}/pause", "/recover/{partner}/{recovery}/resume",

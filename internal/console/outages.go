@@ -66,7 +66,6 @@ type recordsView struct {
 	Form    ui.Form
 	Tabs    *ui.Tabs
 	Filters *ui.Filters
-	Above   ui.Table // before the results, if it has rows
 	Results ui.Results
 	Acts    []ui.Tab // possible acts, as buttons
 	Curl    ui.Curl

@@ -18,7 +18,10 @@ const problemPath = paymentsPath + "/{problem}"
 
 func (l *Licenses) paymentTable() []Route {
 	return slices.Concat(
-		[]Route{row(Page, paymentsPath, account.Read, l.payments)},
+		[]Route{
+			row(Page, paymentsPath, account.Read, l.payments),
+			row(Page, orderPath, account.Read, l.order),
+		},
 		act(problemPath+"/refund", account.Sell, l.problem(refundPayment)),
 		act(problemPath+"/dismiss", account.Sell, l.problem(dismissPayment)),
 	)
@@ -44,27 +47,9 @@ var problemWords = map[payment.ProblemKind]string{
 		"how it ended, and refund or reinstate the license if needed.",
 }
 
-// payments lists the payments that need attention.
-func (l *Licenses) payments(w http.ResponseWriter, r *http.Request, v *Visit) error {
-	list, err := l.Payments.Problems(r.Context())
-	if err != nil {
-		return err
-	}
-	list = slices.DeleteFunc(list, func(p payment.Problem) bool { return p.Kind == payment.InquiryOpened })
-	disputes, err := l.disputesTable(r.Context(), v)
-	if err != nil {
-		return err
-	}
-	view := recordsView{
-		Heading: "Payments", Lead: "Open disputes, and payments that need a person. All others are with their purchases.",
-		Above: disputes,
-		Results: ui.Results{Nothing: ui.Empty{
-			Title: "No payment needs anybody",
-			Text:  "What was paid was sold, and what was refunded went back.",
-		}},
-		Curl: l.call("The same by API", http.MethodGet, "/operator/v1/payments/problems"),
-	}
-	view.Results.Table = ui.Table{
+// problemTable lists problems of payments.
+func (l *Licenses) problemTable(v *Visit, list []payment.Problem) ui.Table {
+	t := ui.Table{
 		ID: "payments", Caption: "Payments that need a person", Cards: true,
 		Columns: []ui.Column{
 			{Label: "Payment"},
@@ -75,10 +60,10 @@ func (l *Licenses) payments(w http.ResponseWriter, r *http.Request, v *Visit) er
 		},
 	}
 	for _, p := range list {
-		view.Results.Table.Rows = append(
-			view.Results.Table.Rows,
+		t.Rows = append(
+			t.Rows,
 			ui.Row{ID: fmt.Sprintf("problem-%d", p.ID), Cells: []ui.Cell{
-				{Text: p.ObjectID},
+				problemName(v, p),
 				{Text: problemWords[p.Kind]},
 				{Text: money.Text(p.Amount, p.Currency)},
 				{At: p.CreatedAt},
@@ -86,7 +71,16 @@ func (l *Licenses) payments(w http.ResponseWriter, r *http.Request, v *Visit) er
 			}},
 		)
 	}
-	return l.render(w, r, v, "records", ui.View{Title: "Payments", Data: view})
+	return t
+}
+
+// problemName names a payment, and leads to its order.
+func problemName(v *Visit, p payment.Problem) ui.Cell {
+	cell := ui.Cell{Text: p.ObjectID, Code: true}
+	if p.CheckoutID != 0 && payment.IsOrderID(p.ObjectID) {
+		cell.URL = v.Path(ordersPath+"/%s", p.ObjectID)
+	}
+	return cell
 }
 
 // problemActs returns the links of a problem.

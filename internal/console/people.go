@@ -10,6 +10,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/license"
 	"claviger/internal/partner"
+	"claviger/internal/payment"
 	"claviger/internal/support"
 	"claviger/internal/ui"
 )
@@ -21,6 +22,7 @@ type People struct {
 	Partners *partner.Store
 	Licenses *license.Store
 	Support  *support.Store
+	Payments *payment.Store
 }
 
 const personPath = peoplePath + "/{person}"
@@ -53,10 +55,12 @@ type listView struct {
 
 // showList shows a list. Invalid filters have an error at their field.
 func (s *Shell) showList(w http.ResponseWriter, r *http.Request, v *Visit, view listView) error {
-	status := http.StatusOK
-	if view.Form.Failed() {
-		status = http.StatusBadRequest
-	}
+	status := view.finish(r)
+	return s.render(w, r, v, "list", ui.View{Title: view.Heading, Status: status, Data: view})
+}
+
+// finish completes the filters of a list and returns the status of its page.
+func (view *listView) finish(r *http.Request) int {
 	f := &view.Results.Filters
 	f.Fields = view.Form.Fields
 	f.Active = narrowed(r)
@@ -65,7 +69,10 @@ func (s *Shell) showList(w http.ResponseWriter, r *http.Request, v *Visit, view 
 		view.Results.GoOn = view.Results.Pager.Next
 		view.Results.Pager.Next = ""
 	}
-	return s.render(w, r, v, "list", ui.View{Title: view.Heading, Status: status, Data: view})
+	if view.Form.Failed() {
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
 }
 
 func (p *People) people(w http.ResponseWriter, r *http.Request, v *Visit) error {
@@ -116,8 +123,9 @@ type personView struct {
 	Teams     []teamView
 	Licenses  ui.Table
 	Purchases ui.Table
+	Orders    ui.Table
 	Timeline  ui.Timeline
-	AllOf     [2]string // licenses, purchases
+	AllOf     [3]string // licenses, purchases, orders
 	Sessions  sessionsView
 	Acts      []choice
 	Curl      ui.Curl
@@ -170,6 +178,9 @@ func (p *People) person(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	if u.Email != "" && sales.Next != 0 {
 		view.AllOf[1] = v.Path(purchasesPath) + "?email=" + url.QueryEscape(u.Email)
 	}
+	if err := p.addOrders(r, v, &view); err != nil {
+		return err
+	}
 	entries, err := p.Support.Person(r.Context(), u)
 	if err != nil {
 		return err
@@ -182,6 +193,19 @@ func (p *People) person(w http.ResponseWriter, r *http.Request, v *Visit) error 
 		return err
 	}
 	return p.render(w, r, v, "person", ui.View{Title: view.Name, Data: view})
+}
+
+// addOrders adds the person's orders.
+func (p *People) addOrders(r *http.Request, v *Visit, view *personView) error {
+	found, err := p.Payments.FindOrders(r.Context(), payment.FindOrders{UserID: view.User.ID}, 0, perPage)
+	if err != nil {
+		return err
+	}
+	if view.User.Email != "" && found.Next != 0 {
+		view.AllOf[2] = v.Path(paymentsPath) + "?email=" + url.QueryEscape(view.User.Email)
+	}
+	view.Orders, err = ordersTable(r.Context(), v, p.Accounts, p.Payments, found.Orders)
+	return err
 }
 
 func personFacts(u account.User) []factView {

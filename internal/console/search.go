@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"claviger/internal/account"
+	"claviger/internal/payment"
 	"claviger/internal/support"
 	"claviger/internal/ui"
 )
@@ -14,7 +15,9 @@ import (
 // Search serves the search box and its results.
 type Search struct {
 	section
-	Support *support.Store
+	Support  *support.Store
+	Accounts *account.Store
+	Payments *payment.Store
 }
 
 func (s *Search) table() []Route {
@@ -58,10 +61,17 @@ func (s *Search) search(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	if err != nil {
 		return err
 	}
+	orders, err := ordersTable(r.Context(), v, s.Accounts, s.Payments, found.Orders)
+	if err != nil {
+		return err
+	}
+	similar := peopleTable(v, found.Similar)
+	similar.ID = "similar"
+	similar.Caption = "Nobody has this address. Recent buyers with a similar one"
 	view.As = words(found.As)
 	view.More = found.More
 	for _, t := range []ui.Table{
-		licensesTable(v, found.Licenses, names), peopleTable(v, found.People),
+		licensesTable(v, found.Licenses, names), peopleTable(v, found.People), similar, orders,
 		purchasesTable(v, found.Purchases, names),
 		refundsTable(v, found.Refunds), s.partnersTable(v, found),
 	} {
@@ -83,6 +93,8 @@ func (s *Search) only(v *Visit, found support.Found) string {
 		return v.Path(purchasesPath+"/%d", found.Purchases[0].ID)
 	case support.KindRefund:
 		return v.Path(refundsPath+"/%d", found.Refunds[0].ID)
+	case support.KindOrder:
+		return v.Path(ordersPath+"/%s", found.Orders[0].Ref)
 	case support.KindPartner:
 		return s.partnerURL(v, found.Partners[0].ID)
 	}

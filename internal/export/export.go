@@ -17,10 +17,11 @@ import (
 // Kind is the kind of an exported list.
 type Kind string
 
-// The kinds. Operators export the first four, partners Licenses, Deliveries, Requests and Audit.
+// The kinds. Operators export the first five, partners Licenses, Deliveries, Requests and Audit.
 const (
 	Licenses   Kind = "licenses"
 	Purchases  Kind = "purchases"
+	Orders     Kind = "orders"
 	Events     Kind = "events"
 	Audit      Kind = "audit"
 	Deliveries Kind = "deliveries"
@@ -29,7 +30,7 @@ const (
 
 // OperatorKinds are the lists of the marketplace, PartnerKinds those of one partner.
 var (
-	OperatorKinds = []Kind{Licenses, Purchases, Events, Audit}
+	OperatorKinds = []Kind{Licenses, Purchases, Orders, Events, Audit}
 	PartnerKinds  = []Kind{Licenses, Deliveries, Requests, Audit}
 )
 

@@ -20,6 +20,7 @@ import (
 var parameters = map[Kind][]string{
 	Licenses:  {"partner_id", "license_key", "email", "external_id", "status", "tier", "from", "to"},
 	Purchases: {"partner_id", "external_id", "email", "from", "to"},
+	Orders:    {"partner_id", "state", "email", "from", "to"},
 	Events:    {"partner_id", "license_key", "event", "from", "to"},
 	Audit:     {"partner_id", "subject", "action", "actor", "from", "to"},
 }
@@ -45,6 +46,9 @@ func (x *Exporter) OperatorTable(ctx context.Context, k Kind, q url.Values) (Tab
 	case Purchases:
 		f, err := x.saleFilter(ctx, q)
 		return x.OperatorPurchases(f), err
+	case Orders:
+		f, err := x.orderFilter(ctx, q)
+		return x.OperatorOrders(f), err
 	case Events:
 		w, err := x.eventWalk(ctx, q)
 		return x.OperatorEvents(w), err

@@ -64,7 +64,7 @@ func TestFiltersAreRead(t *testing.T) {
 	}
 	for _, kind := range []export.Kind{export.Deliveries, export.Requests, "people"} {
 		err := errOf(h.Exports.OperatorTable(t.Context(), kind, nil))
-		if f := fault.Of(err); f == nil || !strings.Contains(f.Text, "licenses, purchases, events, audit") || strings.Count(f.Text, "licenses") != 1 {
+		if f := fault.Of(err); f == nil || !strings.Contains(f.Text, "licenses, purchases, orders, events, audit") || strings.Count(f.Text, "licenses") != 1 {
 			t.Errorf("%s of the marketplace: %v", kind, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/license"
+	"claviger/internal/payment"
 	"claviger/internal/requestlog"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook/history"
@@ -29,6 +30,7 @@ type Exporter struct {
 	History  history.Reader
 	Requests *requestlog.Log
 	Accounts *account.Store
+	Payments *payment.Store
 
 	PerActor int           // maximum running exports of a person or program on this node; 0: 3
 	Report   time.Duration // interval of progress updates; 0: a second

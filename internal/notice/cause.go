@@ -21,6 +21,11 @@ const between = " mail about "
 
 func causeOf(k mail.Kind, about string) string { return string(k) + between + about }
 
+// About reports whether the email with this cause concerns a license, or a purchase or refund of it.
+func About(cause string, l license.Detail) bool {
+	return strings.Contains(cause, between) && !AboutAnother(cause, l)
+}
+
 // AboutAnother reports whether the email with this cause concerns another license, or a purchase or
 // refund of another license.
 func AboutAnother(cause string, l license.Detail) bool {

@@ -15,6 +15,7 @@ func (o *Operator) exportRoutes(list func(string, wire.Handler[account.Token]) w
 	return []wire.Route{
 		list("/exports/licenses", o.exportList(export.Licenses)),
 		list("/exports/purchases", o.exportList(export.Purchases)),
+		list("/exports/orders", o.exportList(export.Orders)),
 		list("/exports/events", o.exportList(export.Events)),
 		list("/exports/audit", o.exportList(export.Audit)),
 	}

@@ -82,4 +82,32 @@ func testPayments(t *testing.T, h *harness) {
 	if a := h.must(http.StatusOK, "GET", "/operator/v1/payments/problems", ""); !strings.Contains(a.Body, `"size":0`) || len(stripe.Objects("re")) != 2 {
 		t.Errorf("left %s", a.Body)
 	}
+	h.checkOrders(stripe, sold)
+}
+
+// checkOrders reads the orders of testPayments: one is refunded by Stripe, one only in our records,
+// and two could not be sold.
+func (h *harness) checkOrders(stripe *fakestripe.Server, sold payment.Checkout) {
+	h.Helper()
+	refund := stripe.Objects("re")[1].Text("id")
+	for path, want := range map[string][]string{
+		"/orders?state=refunded": {`"size":2`}, "/orders?email=ann@example.com&limit=3": {`"size":3`}, "/orders?email=nobody@example.com": {`"size":0`},
+		"/orders?state=paid&partner_id=1": {`"size":2`, `"paid_cents":4800`, `"state":"paid"`},
+		"/orders/" + sold.Ref:             {`"state":"refunded"`, `"email":"ann@example.com"`, `"license_keys":["`, `"The money went back, so the license ended. The buyer can buy again."`},
+		"/orders/" + refund:               {sold.Ref},
+		"/orders/" + sold.SessionID:       {sold.Ref},
+		"/search?q=" + refund:             {`"orders":{"size":1`, sold.Ref},
+		"/search?q=ann@example.com":       {`"orders":{"size":4`, `"similar_users":{"size":0`},
+		"/search?q=anm@exmaple.com":       {`"orders":{"size":0`, `"similar_users":{"size":1`},
+		"/search?q=someone@example.com":   {`"similar_users":{"size":0`},
+		"/exports/orders?state=refunded":  {sold.Ref + ",refunded,1,1,\"Tide Planner, Tier 1\",4900,EUR,4900,EUR,", "#complete,2"},
+	} {
+		a := h.must(http.StatusOK, "GET", "/operator/v1"+path, "")
+		for _, text := range want {
+			if !strings.Contains(a.Body, text) {
+				h.Errorf("%s has no %s: %s", path, text, a.Body)
+			}
+		}
+	}
+	h.must(http.StatusBadRequest, "GET", "/operator/v1/exports/orders?state=payed", "")
 }

@@ -51,6 +51,8 @@ POST   /operator/v1/refunds                      sell
 POST   /operator/v1/refunds/{id}/reverse         sell
 POST   /operator/v1/refunds/preview              sell
 GET    /operator/v1/payments/refunds/{id}        read sell support
+GET    /operator/v1/orders                         read sell support
+GET    /operator/v1/orders/{id}                    read sell support
 GET    /operator/v1/payments/problems            read sell support
 POST   /operator/v1/payments/problems/{id}/refund  sell
 POST   /operator/v1/payments/problems/{id}/dismiss sell
@@ -67,6 +69,7 @@ GET    /operator/v1/users/{id}/erasure
 GET    /operator/v1/licenses                     read sell support
 GET    /operator/v1/exports/licenses               read sell support
 GET    /operator/v1/exports/purchases              read sell support
+GET    /operator/v1/exports/orders                 read sell support
 GET    /operator/v1/exports/events                 read sell support
 POST   /operator/v1/bulk                         read sell support
 GET    /operator/v1/bulk                         read sell support

@@ -42,6 +42,8 @@ type foundJSON struct {
 	Purchases wire.Envelope[purchaseJSON]        `json:"purchases"`
 	Refunds   wire.Envelope[refundJSON]          `json:"refunds"`
 	Partners  wire.Envelope[foundPartnerJSON]    `json:"partners"`
+	Orders    wire.Envelope[orderJSON]           `json:"orders"`
+	Similar   wire.Envelope[userJSON]            `json:"similar_users"`
 	More      bool                               `json:"more"`
 }
 
@@ -65,7 +67,13 @@ func (o *Operator) searchAll(w http.ResponseWriter, r *http.Request, _ account.T
 		Text: f.Text, As: f.As, More: f.More, Licenses: wire.ListOf(f.Licenses, o.operatorLicenseOf),
 		Users:     wire.ListOf(f.People, userOf),
 		Purchases: wire.ListOf(f.Purchases, purchaseOf), Refunds: wire.ListOf(f.Refunds, refundOf),
+		Similar: wire.ListOf(f.Similar, userOf),
 	}
+	orders, err := o.ordersOf(r.Context(), f.Orders)
+	if err != nil {
+		return err
+	}
+	answer.Orders = wire.List(orders)
 	partners := make([]foundPartnerJSON, len(f.Partners))
 	for i, p := range f.Partners {
 		partners[i] = foundPartnerJSON{p.ID, p.Name, p.ExternalID}

@@ -3,6 +3,7 @@ package support
 import (
 	"context"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/paging"
 	"claviger/internal/partner"
+	"claviger/internal/payment"
 	"claviger/internal/validate"
 )
 
@@ -30,6 +32,7 @@ const (
 	KindPurchase Kind = "purchase"
 	KindRefund   Kind = "refund"
 	KindPartner  Kind = "partner"
+	KindOrder    Kind = "order"
 )
 
 // Found is the result of a search.
@@ -41,14 +44,26 @@ type Found struct {
 	Purchases []license.Sale
 	Refunds   []license.Refund
 	Partners  []partner.Partner
-	More      bool // not all are listed
+	Orders    []payment.Checkout // by an id, or of the person with the email address
+	Similar   []account.User     // recent buyers with a similar email address, if nobody has this one
+	More      bool               // not all are listed
 
 	vague bool // some match only in part of their name
 }
 
-// Count returns the number of results.
+// Count returns the number of results. The orders of a person belong to that person, and the
+// purchase of an order, which has the same reference, to the order.
 func (f Found) Count() int {
-	return len(f.Licenses) + len(f.People) + len(f.Purchases) + len(f.Refunds) + len(f.Partners)
+	n := len(f.Licenses) + len(f.People) + len(f.Refunds) + len(f.Partners) + len(f.Similar)
+	if len(f.People) == 0 {
+		n += len(f.Orders)
+	}
+	for _, s := range f.Purchases {
+		if !slices.ContainsFunc(f.Orders, func(c payment.Checkout) bool { return c.PurchaseID == s.ID }) {
+			n++
+		}
+	}
+	return n
 }
 
 // Only returns the kind of the only result if it matches exactly; otherwise "".
@@ -57,10 +72,14 @@ func (f Found) Only() Kind {
 		return ""
 	}
 	switch {
+	case len(f.Similar) == 1:
+		return ""
 	case len(f.Licenses) == 1:
 		return KindLicense
 	case len(f.People) == 1:
 		return KindPerson
+	case len(f.Orders) == 1:
+		return KindOrder
 	case len(f.Purchases) == 1:
 		return KindPurchase
 	case len(f.Refunds) == 1:
@@ -72,20 +91,21 @@ func (f Found) Only() Kind {
 
 // Search looks up a text: a license by its key or the end of it, a person by email address or
 // external id, a purchase or refund by its number or external id, a partner by name, number or
-// external id. All use an index, except the names of partners, which are few.
+// external id, an order by its reference, an id of Stripe or the buyer's email address. All use an
+// index, except the names of partners, which are few.
 func (d *Store) Search(ctx context.Context, text string) (Found, error) {
 	text, err := validate.Line("q", text, 1, maxText)
 	if err != nil {
 		return Found{}, fault.Parameter(
 			"q",
 			"must be one line of 1 to %d characters: a license key or its end, an email address, an external id, a "+
-				"purchase reference or a partner's name.",
+				"purchase reference, an id of Stripe or a partner's name.",
 			maxText,
 		)
 	}
 	f := Found{Text: text}
 	for _, look := range []func(context.Context, *Found) error{
-		d.searchLicenses, d.searchPeople, d.searchPurchases, d.searchPartners,
+		d.searchLicenses, d.searchPeople, d.searchPurchases, d.searchPartners, d.searchOrders,
 	} {
 		if err := look(ctx, &f); err != nil {
 			return Found{}, err

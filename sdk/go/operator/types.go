@@ -705,6 +705,134 @@ type PaymentProblemList struct {
 	Items []PaymentProblem `json:"items"`
 }
 
+// ShopOrder: something that a buyer began to buy in the shop.
+type ShopOrder struct {
+	// Its reference.
+	ID string `json:"id"`
+	// `begun` (the payment page is open), `pending` (the buyer has finished, the bank has not),
+	// `paid` (or free; `problems` says if it could not be sold), `failed` (the bank or Stripe
+	// refused), `expired` (nobody paid), `partly_refunded`, `refunded` (or lost to a dispute),
+	// `disputed` (a dispute is open, whatever was refunded).
+	State     string `json:"state"`
+	PartnerID int64  `json:"partner_id"`
+	Tier      int    `json:"tier"`
+	// What the buyer saw on the payment page.
+	Item string `json:"item"`
+	// The price, in the smallest unit of the currency.
+	AmountCents int64  `json:"amount_cents"`
+	Currency    string `json:"currency"`
+	// What was paid in fact, before refunds.
+	PaidCents int64 `json:"paid_cents"`
+	// Its currency; `""` until it is paid.
+	PaidCurrency string `json:"paid_currency"`
+	// Whether nothing is paid at Stripe: the plan is free, or test money was used.
+	Free bool `json:"free"`
+	// The buyer.
+	UserID int64 `json:"user_id"`
+	// The buyer's address; `""` after erasure.
+	Email string `json:"email"`
+	// The key of the license whose plan it changes; `""` for a new license.
+	ChangesLicense string `json:"changes_license"`
+	// What was sold; 0 while nothing is.
+	PurchaseID int64 `json:"purchase_id"`
+	// Stripe's id of the payment page; `""` if there is none.
+	CheckoutSession string `json:"checkout_session"`
+	// Stripe's id of the payment; `""` until it is known.
+	PaymentIntent string `json:"payment_intent"`
+	// Stripe's id of the charge; `""` unless an event named it.
+	Charge string `json:"charge"`
+	// The kinds of its open payment problems.
+	Problems  []string  `json:"problems"`
+	CreatedAt time.Time `json:"created_at"`
+	ExpiresAt rest.Time `json:"expires_at"`
+	PaidAt    rest.Time `json:"paid_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// ShopOrderList is an object of the API.
+type ShopOrderList struct {
+	// How many items are in this answer.
+	Size  int         `json:"size"`
+	Items []ShopOrder `json:"items"`
+}
+
+// OrderDispute: a buyer's request to their bank for the money back.
+type OrderDispute struct {
+	// Stripe's id of it.
+	ID string `json:"id"`
+	// Stripe's word.
+	Status      string    `json:"status"`
+	AmountCents int64     `json:"amount_cents"`
+	Currency    string    `json:"currency"`
+	CreatedAt   time.Time `json:"created_at"`
+	UpdatedAt   time.Time `json:"updated_at"`
+}
+
+// OrderDisputeList is an object of the API.
+type OrderDisputeList struct {
+	// How many items are in this answer.
+	Size  int            `json:"size"`
+	Items []OrderDispute `json:"items"`
+}
+
+// PaymentRefundList is an object of the API.
+type PaymentRefundList struct {
+	// How many items are in this answer.
+	Size  int             `json:"size"`
+	Items []PaymentRefund `json:"items"`
+}
+
+// OrderCase: an order with its story.
+type OrderCase struct {
+	// Its reference.
+	ID string `json:"id"`
+	// `begun` (the payment page is open), `pending` (the buyer has finished, the bank has not),
+	// `paid` (or free; `problems` says if it could not be sold), `failed` (the bank or Stripe
+	// refused), `expired` (nobody paid), `partly_refunded`, `refunded` (or lost to a dispute),
+	// `disputed` (a dispute is open, whatever was refunded).
+	State     string `json:"state"`
+	PartnerID int64  `json:"partner_id"`
+	Tier      int    `json:"tier"`
+	// What the buyer saw on the payment page.
+	Item string `json:"item"`
+	// The price, in the smallest unit of the currency.
+	AmountCents int64  `json:"amount_cents"`
+	Currency    string `json:"currency"`
+	// What was paid in fact, before refunds.
+	PaidCents int64 `json:"paid_cents"`
+	// Its currency; `""` until it is paid.
+	PaidCurrency string `json:"paid_currency"`
+	// Whether nothing is paid at Stripe: the plan is free, or test money was used.
+	Free bool `json:"free"`
+	// The buyer.
+	UserID int64 `json:"user_id"`
+	// The buyer's address; `""` after erasure.
+	Email string `json:"email"`
+	// The key of the license whose plan it changes; `""` for a new license.
+	ChangesLicense string `json:"changes_license"`
+	// What was sold; 0 while nothing is.
+	PurchaseID int64 `json:"purchase_id"`
+	// Stripe's id of the payment page; `""` if there is none.
+	CheckoutSession string `json:"checkout_session"`
+	// Stripe's id of the payment; `""` until it is known.
+	PaymentIntent string `json:"payment_intent"`
+	// Stripe's id of the charge; `""` unless an event named it.
+	Charge string `json:"charge"`
+	// The kinds of its open payment problems.
+	Problems  []string  `json:"problems"`
+	CreatedAt time.Time `json:"created_at"`
+	ExpiresAt rest.Time `json:"expires_at"`
+	PaidAt    rest.Time `json:"paid_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+	// The licenses that were sold.
+	LicenseKeys []string `json:"license_keys"`
+	// What happens next, and what to do, in sentences.
+	Next           []string          `json:"next"`
+	Entries        TimelineEntryList `json:"entries"`
+	PaymentRefunds PaymentRefundList `json:"payment_refunds"`
+	Disputes       OrderDisputeList  `json:"disputes"`
+}
+
 // PlanChangePrice is an object of the API.
 type PlanChangePrice struct {
 	// What a change of plan costs in the shop where payments are taken by Stripe: the new price
@@ -739,12 +867,14 @@ type Found struct {
 	// What was looked for.
 	Q string `json:"q"`
 	// As what it was looked for.
-	LookedFor []string            `json:"looked_for"`
-	Licenses  OperatorLicenseList `json:"licenses"`
-	Users     UserList            `json:"users"`
-	Purchases PurchaseList        `json:"purchases"`
-	Refunds   RefundList          `json:"refunds"`
-	Partners  FoundPartnerList    `json:"partners"`
+	LookedFor    []string            `json:"looked_for"`
+	Licenses     OperatorLicenseList `json:"licenses"`
+	Users        UserList            `json:"users"`
+	Purchases    PurchaseList        `json:"purchases"`
+	Refunds      RefundList          `json:"refunds"`
+	Partners     FoundPartnerList    `json:"partners"`
+	Orders       ShopOrderList       `json:"orders"`
+	SimilarUsers UserList            `json:"similar_users"`
 	// Whether there are more than are answered.
 	More bool `json:"more"`
 }

@@ -644,6 +644,125 @@ export type PaymentProblemList = {
   items: Array<PaymentProblem>;
 };
 
+/** Something that a buyer began to buy in the shop. */
+export type ShopOrder = {
+  /** Its reference */
+  id: string;
+  /** `begun` (the payment page is open), `pending` (the buyer has finished, the bank has not), `paid` (or free; `problems` says if it could not be sold), `failed` (the bank or Stripe refused), `expired` (nobody paid), `partly_refunded`, `refunded` (or lost to a dispute), `disputed` (a dispute is open, whatever was refunded). */
+  state: "begun" | "pending" | "paid" | "failed" | "expired" | "partly_refunded" | "refunded" | "disputed";
+  partner_id: number;
+  tier: number;
+  /** What the buyer saw on the payment page. */
+  item: string;
+  /** The price, in the smallest unit of the currency. */
+  amount_cents: number;
+  currency: string;
+  /** What was paid in fact, before refunds. */
+  paid_cents: number;
+  /** Its currency; `""` until it is paid. */
+  paid_currency: string;
+  /** Whether nothing is paid at Stripe: the plan is free, or test money was used. */
+  free: boolean;
+  /** The buyer. */
+  user_id: number;
+  /** The buyer's address; `""` after erasure. */
+  email: string;
+  /** The key of the license whose plan it changes; `""` for a new license. */
+  changes_license: string;
+  /** What was sold; 0 while nothing is. */
+  purchase_id: number;
+  /** Stripe's id of the payment page; `""` if there is none. */
+  checkout_session: string;
+  /** Stripe's id of the payment; `""` until it is known. */
+  payment_intent: string;
+  /** Stripe's id of the charge; `""` unless an event named it. */
+  charge: string;
+  /** The kinds of its open payment problems. */
+  problems: Array<string>;
+  created_at: string;
+  expires_at: string;
+  paid_at: string;
+  updated_at: string;
+};
+
+export type ShopOrderList = {
+  /** How many items are in this answer. */
+  size: number;
+  items: Array<ShopOrder>;
+};
+
+/** A buyer's request to their bank for the money back. */
+export type OrderDispute = {
+  /** Stripe's id of it. */
+  id: string;
+  /** Stripe's word. */
+  status: string;
+  amount_cents: number;
+  currency: string;
+  created_at: string;
+  updated_at: string;
+};
+
+export type OrderDisputeList = {
+  /** How many items are in this answer. */
+  size: number;
+  items: Array<OrderDispute>;
+};
+
+export type PaymentRefundList = {
+  /** How many items are in this answer. */
+  size: number;
+  items: Array<PaymentRefund>;
+};
+
+/** An order with its story. */
+export type OrderCase = {
+  /** Its reference */
+  id: string;
+  /** `begun` (the payment page is open), `pending` (the buyer has finished, the bank has not), `paid` (or free; `problems` says if it could not be sold), `failed` (the bank or Stripe refused), `expired` (nobody paid), `partly_refunded`, `refunded` (or lost to a dispute), `disputed` (a dispute is open, whatever was refunded). */
+  state: "begun" | "pending" | "paid" | "failed" | "expired" | "partly_refunded" | "refunded" | "disputed";
+  partner_id: number;
+  tier: number;
+  /** What the buyer saw on the payment page. */
+  item: string;
+  /** The price, in the smallest unit of the currency. */
+  amount_cents: number;
+  currency: string;
+  /** What was paid in fact, before refunds. */
+  paid_cents: number;
+  /** Its currency; `""` until it is paid. */
+  paid_currency: string;
+  /** Whether nothing is paid at Stripe: the plan is free, or test money was used. */
+  free: boolean;
+  /** The buyer. */
+  user_id: number;
+  /** The buyer's address; `""` after erasure. */
+  email: string;
+  /** The key of the license whose plan it changes; `""` for a new license. */
+  changes_license: string;
+  /** What was sold; 0 while nothing is. */
+  purchase_id: number;
+  /** Stripe's id of the payment page; `""` if there is none. */
+  checkout_session: string;
+  /** Stripe's id of the payment; `""` until it is known. */
+  payment_intent: string;
+  /** Stripe's id of the charge; `""` unless an event named it. */
+  charge: string;
+  /** The kinds of its open payment problems. */
+  problems: Array<string>;
+  created_at: string;
+  expires_at: string;
+  paid_at: string;
+  updated_at: string;
+  /** The licenses that were sold. */
+  license_keys: Array<string>;
+  /** What happens next, and what to do, in sentences. */
+  next: Array<string>;
+  entries: TimelineEntryList;
+  payment_refunds: PaymentRefundList;
+  disputes: OrderDisputeList;
+};
+
 export type PlanChangePrice = {
   /** What a change of plan costs in the shop where payments are taken by Stripe: the new price less what was paid in its currency (`difference`), the new price (`full_price`), or that buyers cannot change plans there (`not_in_shop`). */
   plan_change_price: "difference" | "full_price" | "not_in_shop";
@@ -677,6 +796,8 @@ export type Found = {
   purchases: PurchaseList;
   refunds: RefundList;
   partners: FoundPartnerList;
+  orders: ShopOrderList;
+  similar_users: UserList;
   /** Whether there are more than are answered. */
   more: boolean;
 };
@@ -1452,6 +1573,11 @@ export interface Operations {
     query?: { format?: "csv" | "ndjson"; partner_id?: number; from?: string; to?: string; license_key?: string; email?: string; external_id?: string; status?: "inactive" | "active" | "deactivated"; tier?: number };
     answer: string;
   };
+  /** Export all orders of the shop, with their buyers */
+  "GET /operator/v1/exports/orders": {
+    query?: { format?: "csv" | "ndjson"; partner_id?: number; state?: "begun" | "pending" | "paid" | "failed" | "expired" | "partly_refunded" | "refunded" | "disputed"; email?: string; from?: string; to?: string };
+    answer: string;
+  };
   /** Export all purchases and plan changes, with their buyers */
   "GET /operator/v1/exports/purchases": {
     query?: { format?: "csv" | "ndjson"; partner_id?: number; from?: string; to?: string; external_id?: string; email?: string };
@@ -1580,6 +1706,16 @@ export interface Operations {
   /** This document */
   "GET /operator/v1/openapi.json": {
     answer: Record<string, unknown>;
+  };
+  /** List the orders of the shop */
+  "GET /operator/v1/orders": {
+    query?: { state?: "begun" | "pending" | "paid" | "failed" | "expired" | "partly_refunded" | "refunded" | "disputed"; email?: string; partner_id?: number; from?: string; to?: string; cursor?: string; limit?: number };
+    answer: ShopOrderList;
+  };
+  /** Read an order with its story */
+  "GET /operator/v1/orders/{id}": {
+    path: { id: string };
+    answer: OrderCase;
   };
   /** Endpoints that fail */
   "GET /operator/v1/outages": {
