@@ -41,7 +41,7 @@ func partnerExports(ctx context.Context, t *testing.T, c *claviger.Client) {
 // marketExports downloads each list of the marketplace as a file.
 func marketExports(ctx context.Context, t *testing.T, c *operator.Client) {
 	t.Helper()
-	for _, list := range []string{"licenses", "purchases", "events", "audit"} {
+	for _, list := range []string{"licenses", "purchases", "orders", "events", "audit"} {
 		file, err := c.Export(ctx, list, operator.ExportCSV, url.Values{"partner_id": {"1"}})
 		exported(t, file, err)
 	}

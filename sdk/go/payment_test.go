@@ -41,6 +41,11 @@ func marketPayments(t *testing.T, h *apptest.Harness, c *operator.Client, partne
 	}
 	must(c.RefundPaymentProblem(ctx, problems.Items[0].ID))(t)
 	must(c.DismissPaymentProblem(ctx, problems.Items[1].ID))(t)
+	for _, o := range all(t, c.Orders(ctx, operator.FindFilter{Email: "payer@example.com", State: "paid"})) {
+		if one := must(c.ShopOrder(ctx, o.ID))(t); one.State != "paid" || one.Email != "payer@example.com" || len(one.Next) == 0 {
+			t.Errorf("the order is %+v", one)
+		}
+	}
 	must(c.SetPlanChangePrice(ctx, partnerID, operator.PlanChangePrice{PlanChangePrice: "full_price"}))(t)
 	if p := must(c.PlanChangePrice(ctx, partnerID))(t); p.PlanChangePrice != "full_price" {
 		t.Errorf("costs %+v", p)

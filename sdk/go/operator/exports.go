@@ -16,9 +16,9 @@ const (
 	ExportNDJSON ExportFormat = "ndjson"
 )
 
-// Export returns a whole list as a file: licenses, purchases, events or audit, narrowed by the
-// parameters in the API description. The caller closes it. The last line of a complete file says
-// so, with the number of rows. The HTTP client in Config needs a timeout that suffices for the
+// Export returns a whole list as a file: licenses, purchases, orders, events or audit, narrowed by
+// the parameters in the API description. The caller closes it. The last line of a complete file
+// says so, with the number of rows. The HTTP client in Config needs a timeout that suffices for the
 // whole file.
 func (c *Client) Export(
 	ctx context.Context, list string, format ExportFormat, filter url.Values,

@@ -10,19 +10,20 @@ import (
 	"claviger/sdk/go/internal/rest"
 )
 
-// Search finds licenses, users, purchases, refunds and partners by a text.
+// Search finds licenses, users, purchases, refunds, orders and partners by a text.
 func (c *Client) Search(ctx context.Context, text string) (Found, error) {
 	return get[Found](ctx, c, rest.Target(base+"search", url.Values{"q": {text}}))
 }
 
-// FindFilter narrows a search for licenses or purchases of all partners. Zero fields are ignored.
+// FindFilter narrows a search for licenses, purchases or orders of all partners. Zero fields are ignored.
 type FindFilter struct {
 	PartnerID  int64
-	Email      string // of the owner of a license, or the buyer of a purchase
+	Email      string // of the owner of a license, or the buyer
 	Key        string // of licenses: the key, or its end
 	Status     string // of licenses
 	Tier       int64  // of licenses
 	ExternalID string // of purchases
+	State      string // of orders
 	From, To   time.Time
 }
 
@@ -49,6 +50,18 @@ func (c *Client) FindPurchases(ctx context.Context, f FindFilter) iter.Seq2[Purc
 	q := f.query()
 	q.Set("external_id", f.ExternalID)
 	return rest.All[Purchase](ctx, c.rest, rest.Target(base+"purchases/search", q))
+}
+
+// Orders lists the orders of the shop, page by page.
+func (c *Client) Orders(ctx context.Context, f FindFilter) iter.Seq2[ShopOrder, error] {
+	q := f.query()
+	q.Set("state", f.State)
+	return rest.All[ShopOrder](ctx, c.rest, rest.Target(base+"orders", q))
+}
+
+// ShopOrder returns an order with its story. The id is its reference, or an id of Stripe.
+func (c *Client) ShopOrder(ctx context.Context, id string) (OrderCase, error) {
+	return get[OrderCase](ctx, c, base+"orders/"+url.PathEscape(id))
 }
 
 // LicensePurchases returns the payments for a license, and its refunds.
