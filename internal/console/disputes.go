@@ -52,7 +52,7 @@ func (l *Licenses) disputesTable(ctx context.Context, v *Visit) (ui.Table, error
 			{Label: "Dispute"},
 			{Label: "Application"},
 			{Label: "Amount", Number: true},
-			{Label: "Answer by"},
+			{Label: "Answer by", Named: true},
 			{Label: "State", Wrap: true},
 		},
 	}
@@ -213,6 +213,9 @@ func seenEvidence(c *support.DisputeCase) area.Seen {
 	}
 }
 
+// collectAgain is the checkbox that discards an operator's texts.
+const collectAgain = "collect"
+
 // editEvidence saves the texts of a dispute as an operator edits them.
 func (l *Licenses) editEvidence(r *http.Request, v *Visit) (area.Action, error) {
 	c, err := l.Support.Dispute(r.Context(), r.PathValue("dispute"))
@@ -233,8 +236,20 @@ func (l *Licenses) editEvidence(r *http.Request, v *Visit) (area.Action, error) 
 			Name: name, Label: f.label, Hint: f.hint, Type: "textarea", Rows: f.rows, Value: c.Evidence[name],
 		})
 	}
+	if c.Saved.Kept() {
+		view.Fields = append(view.Fields, ui.Field{
+			Name: collectAgain, Type: "checkbox", Label: "Replace all texts with what the service has now",
+		})
+	}
 	act := area.Action{Ask: view, Seen: seenSaved(&c), Refused: l.mayEdit(&c)}
 	act.Do = func(ctx context.Context) (string, error) {
+		if ui.FormText(r, collectAgain) != "" {
+			texts, err := l.Support.CollectEvidence(ctx, c)
+			if err == nil {
+				err = l.Payments.SaveEvidence(ctx, v.Actor(), c.ID, texts)
+			}
+			return "The texts are collected again. Nothing was sent.", err
+		}
 		texts := payment.Evidence{}
 		for _, name := range payment.EvidenceFields {
 			texts[name] = storable(ui.FormText(r, name))

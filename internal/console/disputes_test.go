@@ -49,6 +49,9 @@ func TestDispute(t *testing.T) {
 	if p := b.Press(stale, "Send it"); p.Status != http.StatusConflict {
 		t.Errorf("older texts were sent: %d %s", p.Status, p.Text())
 	}
+	wants(t, b.Follow(b.Press(b.Get(at+"/evidence"), "Save the evidence", "collect", "yes")), http.StatusOK, "collected again", "a software license for Tide Planner")
+	wantsNone(t, b.Get(at), "They used it every day.")
+	b.Follow(b.Press(b.Get(at+"/evidence"), "Save the evidence", "customer_name", "Ann"))
 	ask := b.Get(at+"/send").Want(http.StatusOK, "Send the evidence to Stripe")
 	wants(t, b.Follow(b.Press(ask, "Send it")), http.StatusOK, "on its way to Stripe")
 	work()

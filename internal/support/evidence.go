@@ -59,7 +59,7 @@ func (d *Store) Dispute(ctx context.Context, id string) (DisputeCase, error) {
 		c.Evidence = c.Saved.Texts
 		return c, nil
 	}
-	c.Evidence, err = d.collect(ctx, c)
+	c.Evidence, err = d.CollectEvidence(ctx, c)
 	return c, err
 }
 
@@ -72,9 +72,9 @@ func (d *Store) buyer(ctx context.Context, id int64) (account.User, error) {
 	return u, err
 }
 
-// collect writes the evidence that the service has. Entries about people other than the buyer are
-// left out, because the license may have been transferred since.
-func (d *Store) collect(ctx context.Context, dispute DisputeCase) (payment.Evidence, error) {
+// CollectEvidence writes the evidence that the service has, whatever an operator saved. Entries about
+// people other than the buyer are left out, because the license may have been transferred since.
+func (d *Store) CollectEvidence(ctx context.Context, dispute DisputeCase) (payment.Evidence, error) {
 	product, err := d.Partners.Product(ctx, dispute.Checkout.PartnerID)
 	if err != nil {
 		return nil, err
@@ -88,14 +88,17 @@ func (d *Store) collect(ctx context.Context, dispute DisputeCase) (payment.Evide
 	var personal []Entry
 	if dispute.Buyer.ID != 0 {
 		personal, err = d.ofPerson(ctx, dispute.Buyer, func(m mail.Record) bool {
-			return c.License.Key == "" || !notice.AboutAnother(m.Cause, c.License)
+			return m.CreatedAt.Before(dispute.CreatedAt) &&
+				(c.License.Key == "" || !notice.AboutAnother(m.Cause, c.License))
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
 	entries := append(c.ofLicense(dispute.Buyer.ID, dispute.CreatedAt), personal...)
-	slices.SortStableFunc(entries, func(a, b Entry) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(entries, func(a, b Entry) int {
+		return cmp.Or(a.At.Compare(b.At), slices.Index(entryOrder, a.Kind)-slices.Index(entryOrder, b.Kind))
+	})
 	isMail := func(e Entry) bool { return e.Kind == Mail }
 	isNoMail := func(e Entry) bool { return e.Kind != Mail }
 	bought := dispute.bought()
@@ -111,7 +114,7 @@ func (d *Store) collect(ctx context.Context, dispute DisputeCase) (payment.Evide
 }
 
 // ofLicense returns the entries about the license that say how it was used: its purchases and
-// connections, what the buyer did, and its status with the deliveries of that until a dispute.
+// connections, what the buyer did, and its activations and deliveries until a dispute.
 func (c *Case) ofLicense(buyer int64, disputed time.Time) []Entry {
 	var list []Entry
 	for _, e := range c.Entries {
@@ -122,8 +125,14 @@ func (c *Case) ofLicense(buyer int64, disputed time.Time) []Entry {
 			if !e.Failed {
 				list = append(list, e)
 			}
-		case Event, Delivery:
+		case Event:
+			if e.became == event.Active && e.At.Before(disputed) {
+				e.Title = fmt.Sprintf("The license was activated (event %d)", e.EventID)
+				list = append(list, e)
+			}
+		case Delivery:
 			if !e.Failed && e.At.Before(disputed) {
+				e.Title = fmt.Sprintf("The server of %s confirmed event %d of the license", c.Partner.Name, e.EventID)
 				list = append(list, e)
 			}
 		case Act:
