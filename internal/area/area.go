@@ -52,7 +52,7 @@ type Route struct {
 	Ask   func(r *http.Request, v Visit) (Action, error) // of an act with a page that asks: see Actions
 	Find  func(r *http.Request, v Visit) (Shown, error)  // of a page that is updated live: see Lives
 
-	Upload bool // the form of the act has a file in it
+	Upload bool // the form of the act is large: it has a file or long texts in it
 }
 
 // Visit is a request of an admitted person. Each area has its own type.

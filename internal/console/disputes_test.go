@@ -37,6 +37,9 @@ func TestDispute(t *testing.T) {
 	wants(t, b.Get(path("/licenses/%s", list[0].Key)), http.StatusOK, "the payment is disputed ("+id+")")
 
 	at := path("/disputes/%s", id)
+	if payment.DisputePath(id) != at {
+		t.Errorf("emails link to %s", payment.DisputePath(id))
+	}
 	page := b.Get(at)
 	wants(t, page, http.StatusOK, "Dispute about 49.00 EUR", "fraudulent", buyer, "Send the evidence…", "a software license for Tide Planner", "collected these texts just now")
 	edit := b.Get(at+"/evidence").Want(http.StatusOK, "Edit the evidence")

@@ -19,6 +19,7 @@ var consoleDetails = []struct{ name, list, css string }{
 	{"partner-plan-remove", "/partners/1/plans", "#plans a[href$='/remove']"},
 	{"partner-plan-price", "/partners/1/plans", "main a[href$='/change-price']"},
 	{"order", "/payments", "#orders tbody a"},
+	{"dispute", "/payments", "#disputes tbody a"},
 	{"payment-refund", "/payments", "#payments a[href$='/refund']"},
 	{"payment-dismiss", "/payments", "#payments a[href$='/dismiss']"},
 	{"partner-credentials", "/partners/1", ".tabs a[href$='/credentials']"},

@@ -158,8 +158,13 @@ func TestNoReminder(t *testing.T) {
 	}{
 		"no answer": {func(*harness, string) {}, 2},
 		"submitted": {func(h *harness, id string) { h.stripe.SetDispute(id, "under_review"); h.deliver(h.newest()) }, 1},
-		"won":       {func(h *harness, id string) { h.stripe.SetDispute(id, "won"); h.deliver(h.newest()) }, 1},
-		"lost":      {func(h *harness, id string) { h.stripe.SetDispute(id, "lost"); h.deliver(h.newest()) }, 1},
+		"submitted, and the bank still asks": {func(h *harness, id string) {
+			h.stripe.Change(id, map[string]any{"evidence_details": map[string]any{"due_by": h.dispute(id).DueBy.Unix(), "submission_count": int64(1)}})
+			h.stripe.SetDispute(id, "needs_response")
+			h.deliver(h.newest())
+		}, 1},
+		"won":  {func(h *harness, id string) { h.stripe.SetDispute(id, "won"); h.deliver(h.newest()) }, 1},
+		"lost": {func(h *harness, id string) { h.stripe.SetDispute(id, "lost"); h.deliver(h.newest()) }, 1},
 		"a later deadline": {func(h *harness, id string) {
 			h.stripe.SetDueBy(id, h.now().Add(20*24*time.Hour).Unix())
 			h.deliver(h.newest())

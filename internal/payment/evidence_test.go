@@ -114,13 +114,16 @@ func TestEvidenceRefused(t *testing.T) {
 		"in time":                  {func(h *harness, _ string) { h.ahead += 7*24*time.Hour - time.Second }, texts(), "<nil>"},
 		"after the deadline":       {func(h *harness, _ string) { h.ahead += 7 * 24 * time.Hour }, texts(), "evidence_overdue"},
 		"deadline moved at Stripe": {func(h *harness, id string) { h.stripe.SetDueBy(id, h.now().Unix()) }, texts(), "evidence_overdue"},
-		"won":                      {func(h *harness, id string) { h.stripe.SetDispute(id, "won") }, texts(), "dispute_ended"},
-		"lost":                     {func(h *harness, id string) { h.stripe.SetDispute(id, "lost") }, texts(), "dispute_ended"},
-		"submitted at Stripe":      {func(h *harness, id string) { h.stripe.SetDispute(id, "under_review") }, texts(), "evidence_submitted"},
-		"empty":                    {func(*harness, string) {}, payment.Evidence{payment.CustomerName: " \r\n"}, "evidence_empty"},
-		"too long":                 {func(*harness, string) {}, long, "evidence_too_long"},
-		"just short enough":        {func(*harness, string) {}, whole, "<nil>"},
-		"without Stripe":           {func(h *harness, _ string) { h.book.Stripe = nil }, texts(), "not_paid_here"},
+		"past due at Stripe": {func(h *harness, id string) {
+			h.stripe.Change(id, map[string]any{"evidence_details": map[string]any{"due_by": h.now().Add(time.Hour).Unix(), "past_due": true}})
+		}, texts(), "evidence_overdue"},
+		"won":                 {func(h *harness, id string) { h.stripe.SetDispute(id, "won") }, texts(), "dispute_ended"},
+		"lost":                {func(h *harness, id string) { h.stripe.SetDispute(id, "lost") }, texts(), "dispute_ended"},
+		"submitted at Stripe": {func(h *harness, id string) { h.stripe.SetDispute(id, "under_review") }, texts(), "evidence_submitted"},
+		"empty":               {func(*harness, string) {}, payment.Evidence{payment.CustomerName: " \r\n"}, "evidence_empty"},
+		"too long":            {func(*harness, string) {}, long, "evidence_too_long"},
+		"just short enough":   {func(*harness, string) {}, whole, "<nil>"},
+		"without Stripe":      {func(h *harness, _ string) { h.book.Stripe = nil }, texts(), "not_paid_here"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t)
@@ -171,6 +174,7 @@ func TestEvidenceOvertaken(t *testing.T) {
 			h.work()
 			h.send(id)
 			c.then(h, id)
+			h.send(id) // another press finds it on its way, whatever happened
 			h.work()
 			h.stripe.Refuse = nil
 			h.work()
@@ -210,6 +214,10 @@ func TestEvidenceLost(t *testing.T) {
 		_, submitted := h.atStripe(id)
 		if d := h.dispute(id); d.Saved.State != payment.EvidenceSent || d.Submissions != 1 || submitted != int64(1) {
 			t.Errorf("call %d: %+v, submitted %v times", lost, d, submitted)
+		}
+		// Stripe would repeat the answer of 500 under the first key.
+		if key := h.stripe.Objects("dp")[0].Text("idempotency_key"); lost == 1 && key != "submit "+id+" 2" {
+			t.Errorf("the key of the last call is %q", key)
 		}
 	}
 	h := newHarness(t)

@@ -144,6 +144,8 @@ func TestDepth(t *testing.T) {
 		h.exec(`INSERT INTO payment_disputes (provider_id, checkout_id, amount, currency, status, held, created_at, updated_at, next_at)
 			VALUES ($1, 0, 0, '', '', $2, 1, 1, $3)`, string(rune('a'+i)), false, i/2)
 	}
+	h.exec(`INSERT INTO payment_problems (kind, object_id, checkout_id, partner_id, intent_id, amount, currency, created_at, done_at)
+		VALUES ('inquiry_opened', 'dp_1', 0, 0, '', 0, '', 1, 0)`)
 	h.begin(h.order())
 	got, err := payment.ReadDepth(t.Context(), h.db, h.now())
 	if want := (payment.Depth{Checkouts: 1, Disputes: 2, Lookups: 5, Problems: 3}); err != nil || got != want {
