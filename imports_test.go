@@ -62,15 +62,16 @@ domain         : audit job prune  # own tables and rules; a command takes the ac
     event      : fault paging webhook sqldb
     simulator  : fault paging secret courier diagnose scenario partner profile webhook event sqldb
     stats      : event webhook sqldb
-    license    : fault paging secret idempotency event partner account profile stats sqldb
+    refundrequest : fault validate money mail partner account sqldb
+    license    : fault paging secret idempotency event partner account profile stats refundrequest sqldb
     notice     : plural money mail partner account license sqldb
-    payment    : fault paging secret money cluster mail partner account license sqldb
+    payment    : fault paging secret money cluster mail partner account refundrequest license sqldb
     oauth      : fault validate secret wire sealing sqldb partner account profile license
     support    : fault paging validate money sqldb mail partner account profile webhook event license notice payment oauth
     requestlog : license sqldb
     bulk       : fault paging batch account partner license payment webhook sqldb
     export     : fault paging money wire account license event webhook payment requestlog sqldb
-    today      : money sqldb backups mail partner profile webhook license payment oauth
+    today      : money sqldb backups mail partner profile webhook refundrequest license payment oauth
 visitor        : words tools domain # who requests a page and what they may see
     visitor    :
     area       : visitor          # what the portal and the console share

@@ -29,6 +29,7 @@ type productAnswer struct {
 	Website      string `json:"website"`
 	SupportEmail string `json:"support_email"`
 	RefundTerms  string `json:"refund_terms"`
+	RefundDays   int    `json:"refund_days"`
 	IconURL      string `json:"icon_url"`
 	ProductURL   string `json:"product_url"`
 }
@@ -36,8 +37,8 @@ type productAnswer struct {
 func (a *API) productOf(who partner.Partner, p partner.Product) productAnswer {
 	out := productAnswer{
 		Tagline: p.Tagline, Description: p.Description, Website: p.Website, SupportEmail: p.SupportEmail,
-		RefundTerms: p.RefundTerms,
-		ProductURL:  a.PublicURL + partner.ProductPath(who.ID),
+		RefundTerms: p.RefundTerms, RefundDays: p.RefundDays,
+		ProductURL: a.PublicURL + partner.ProductPath(who.ID),
 	}
 	if p.Icon != "" {
 		out.IconURL = a.PublicURL + p.IconPath()
@@ -60,6 +61,7 @@ func (a *API) changeProduct(w http.ResponseWriter, r *http.Request, p partner.Pa
 		Website      *string `json:"website"`
 		SupportEmail *string `json:"support_email"`
 		RefundTerms  *string `json:"refund_terms"`
+		RefundDays   *int    `json:"refund_days"`
 		Icon         *string `json:"icon"` // base64
 	}
 	if _, err := (wire.Decoder{Limit: maxProductBody, ReadOnly: productAnswer{}}).Decode(w, r, &in); err != nil {
@@ -71,6 +73,7 @@ func (a *API) changeProduct(w http.ResponseWriter, r *http.Request, p partner.Pa
 		Website:      in.Website,
 		SupportEmail: in.SupportEmail,
 		RefundTerms:  in.RefundTerms,
+		RefundDays:   in.RefundDays,
 	}
 	if in.Icon != nil {
 		icon, err := base64.StdEncoding.DecodeString(*in.Icon)

@@ -49,8 +49,7 @@ func (a *App) policy() webhook.Policy {
 // notices returns a function that emails buyers about their purchases. It is nil if notices are off
 // or no email can be sent: each email would fail and appear among the failed ones.
 func (a *App) notices(box *mail.Outbox) func(context.Context, *sqldb.Tx, []license.News) error {
-	sent := a.cfg.Mail.Configured() || a.cfg.Catcher != nil
-	if !sent || cmp.Or(a.cfg.MailBuyers, notice.Nobody) == notice.Nobody {
+	if !a.tellsBuyers() {
 		return nil
 	}
 	mailer := &notice.Mailer{
@@ -61,6 +60,12 @@ func (a *App) notices(box *mail.Outbox) func(context.Context, *sqldb.Tx, []licen
 		LegalName:   a.cfg.LegalName,
 	}
 	return mailer.Tell
+}
+
+// tellsBuyers reports whether buyers are emailed about their purchases.
+func (a *App) tellsBuyers() bool {
+	sent := a.cfg.Mail.Configured() || a.cfg.Catcher != nil
+	return sent && cmp.Or(a.cfg.MailBuyers, notice.Nobody) != notice.Nobody
 }
 
 // send joins the cluster and sends webhooks until ctx ends.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"claviger/internal/payment"
+	"claviger/internal/refundrequest"
 	"claviger/internal/secret"
 )
 
@@ -62,6 +63,8 @@ func (a *App) payments(r *Services, box *secret.Sealer) *payment.Store {
 	if a.cfg.Mail.Configured() || a.cfg.Catcher != nil { // otherwise each email would fail
 		b.Mail = r.Mail
 	}
+	b.Requests = a.refundRequests(r)
+	b.Requested = a.cfg.RefundRequests
 	if a.cfg.Stripe.Key != "" {
 		b.Stripe = payment.NewStripe(a.cfg.Stripe)
 	}
@@ -69,4 +72,22 @@ func (a *App) payments(r *Services, box *secret.Sealer) *payment.Store {
 	r.Licenses.OnUncovered = b.Uncovered
 	a.paymentJob = payment.NewJob(b)
 	return b
+}
+
+// refundRequests creates the store of refund requests. Its emails are sent where buyers get emails
+// about their purchases.
+func (a *App) refundRequests(r *Services) *refundrequest.Store {
+	s := &refundrequest.Store{
+		DB: r.DB, Now: a.cfg.Now, PublicURL: a.url, Marketplace: cmp.Or(a.cfg.Name, "Claviger"),
+	}
+	if a.tellsBuyers() {
+		s.Mail = r.Mail
+	}
+	return s
+}
+
+// refundMode parses what a refund request does.
+func refundMode(c *Config, value string) (err error) {
+	c.RefundRequests, err = payment.ParseRequestMode(value)
+	return err
 }

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"claviger/internal/mail"
 	"claviger/internal/notice"
 	"claviger/internal/partner"
+	"claviger/internal/payment"
 	"claviger/internal/ui"
 )
 
@@ -239,6 +239,13 @@ var settings = []Setting{
 		set: stripeWebhookSecret,
 	},
 	{
+		Name: "refund-requests", Value: "how", Default: string(payment.AskPerson),
+		Help: "What happens when a buyer asks for their money back in time: ask (a person decides in the console) " +
+			"or automatic (Stripe is asked for the refund)",
+		Words: []string{string(payment.AskPerson), string(payment.Automatic)},
+		set:   refundMode,
+	},
+	{
 		Name: "mail-from", Value: "address",
 		Help: "Who mails are from, such as Acme Licensing <licenses@example.com>",
 		set:  mailFrom,
@@ -346,53 +353,3 @@ func Settings(mode Mode) []Setting {
 
 // Variable returns the setting's environment variable.
 func (s Setting) Variable() string { return variable(s.Name) }
-
-// Show returns a value for printing, with secrets masked. In the address of a database or a mail
-// server only the password is masked.
-func (s Setting) Show(value string) string {
-	if !s.Secret || value == "" {
-		return value
-	}
-	switch s.Name {
-	case "db", "db-direct-url":
-	case "smtp-url":
-		return mail.Show(value)
-	default:
-		return "********"
-	}
-	if !(Config{DB: value}).Postgres() {
-		return value
-	}
-	u, err := url.Parse(value)
-	if err != nil {
-		return "********"
-	}
-	q := u.Query()
-	if q.Has("password") {
-		q.Set("password", "xxxxx")
-		u.RawQuery = q.Encode()
-	}
-	return u.Redacted()
-}
-
-// Markdown returns the table of settings for docs/operator.md.
-func Markdown() string {
-	var b strings.Builder
-	b.WriteString("| setting | variable | default | default in `dev` | what it does |\n|---|---|---|---|---|\n")
-	for _, s := range Settings(Serve) {
-		b.WriteString("| `" + s.Name + "` | `" + s.Variable() + "` | " + code(s.Default) + " | ")
-		if s.dev != "" {
-			b.WriteString(code(strings.TrimPrefix(s.dev, "-")))
-		}
-		b.WriteString(" | " + strings.ReplaceAll(s.Help, "|", `\|`) + " |\n")
-	}
-	return b.String()
-}
-
-// code formats a value in the table; an empty one is a word, not empty quotes.
-func code(value string) string {
-	if value == "" {
-		return "none"
-	}
-	return "`" + value + "`"
-}

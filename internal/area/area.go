@@ -292,7 +292,7 @@ func (a *Area) Items(r *http.Request, visit Visit) []ui.Item {
 		to := prefix + entry.Path
 		here := strings.TrimSuffix(r.URL.Path, "/")
 		for _, also := range entry.Also {
-			if strings.HasPrefix(here, prefix+also+"/") {
+			if strings.HasPrefix(here+"/", prefix+also+"/") {
 				current = len(items)
 				longest = len(prefix + also)
 			}

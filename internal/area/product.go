@@ -78,7 +78,11 @@ func (p *PartnerPages) changeProduct(w http.ResponseWriter, r *http.Request, v *
 	if err != nil {
 		return err
 	}
-	return p.saveProduct(w, r, v, readProduct(r), seenProduct(product).Unchanged(r))
+	change, err := readProduct(r)
+	if err == nil {
+		err = seenProduct(product).Unchanged(r)
+	}
+	return p.saveProduct(w, r, v, change, err)
 }
 
 func (p *PartnerPages) changeIcon(w http.ResponseWriter, r *http.Request, v *PartnerVisit) error {
@@ -114,6 +118,7 @@ func seenProduct(p partner.Product) Seen {
 		{"Website", p.Website},
 		{"Support email", p.SupportEmail},
 		{"Refund terms", p.RefundTerms},
+		{"Refund days", strconv.Itoa(p.RefundDays)},
 		{"Icon", p.Icon},
 	}}
 }
@@ -159,16 +164,33 @@ func productForm(p partner.Product) ui.Form {
 			Value: p.RefundTerms,
 			Hint:  "Beneath the plans, such as: Your money back within 30 days.",
 		},
+		{
+			Name:         "refund_days",
+			Label:        "Refund days",
+			Value:        strconv.Itoa(p.RefundDays),
+			Autocomplete: "off",
+			Hint: "For how many days after a payment its buyer can ask for the money back here, up to 365; 0 for none. " +
+				"A change applies to later payments only.",
+		},
 	}}
 }
 
-// readProduct reads the form of a product.
-func readProduct(r *http.Request) partner.ProductChange {
+// readProduct reads the form of a product. A form without the refund days, such as an older one,
+// leaves them unchanged.
+func readProduct(r *http.Request) (partner.ProductChange, error) {
 	text := func(name string) *string { return new(ui.FormText(r, name)) }
-	return partner.ProductChange{
+	change := partner.ProductChange{
 		Tagline: text("tagline"), Description: text("description"), Website: text("website"),
 		SupportEmail: text("support_email"), RefundTerms: text("refund_terms"),
 	}
+	if r.PostForm.Has("refund_days") {
+		days, err := strconv.Atoi(ui.FormText(r, "refund_days"))
+		if err != nil {
+			return change, fault.Field("refund_days", "must be a whole number from 0 to %d.", partner.MaxRefundDays)
+		}
+		change.RefundDays = &days
+	}
+	return change, nil
 }
 
 // readIcon reads the form of the icon: a picture, or the button that removes it.

@@ -59,7 +59,7 @@ func (l *Licenses) table() []Route {
 	for _, a := range licenseActs {
 		rows = append(rows, act(licensePath+"/"+a.name, a.scope, l.action(a))...)
 	}
-	return slices.Concat(rows, l.paymentTable(), l.disputeTable())
+	return slices.Concat(rows, l.paymentTable(), l.disputeTable(), l.refundRequestTable())
 }
 
 // ownerID reads the email address of the query. nobody reports that no account has it.

@@ -14,16 +14,18 @@ const (
 	outagesPath    = "/outages"
 	mailsPath      = "/mails"
 	paymentsPath   = "/payments"
-	numbersPath    = "/numbers"
-	bulkPath       = "/bulk"
-	exportsPath    = "/exports"
-	auditPath      = "/audit"
-	tokensPath     = "/tokens"
-	keysPath       = "/keys"
-	jobsPath       = "/jobs"
-	nodesPath      = "/nodes"
-	settingsPath   = "/settings"
-	teamPath       = "/team"
+
+	refundRequestsPath = "/refund-requests"
+	numbersPath        = "/numbers"
+	bulkPath           = "/bulk"
+	exportsPath        = "/exports"
+	auditPath          = "/audit"
+	tokensPath         = "/tokens"
+	keysPath           = "/keys"
+	jobsPath           = "/jobs"
+	nodesPath          = "/nodes"
+	settingsPath       = "/settings"
+	teamPath           = "/team"
 )
 
 // navigation lists the pages of the console in order. An entry is shown if the table has its page
@@ -35,7 +37,7 @@ var navigation = []area.Entry{
 	{Group: "Customers", Label: "People", Path: peoplePath},
 	{Group: "Customers", Label: "Licenses", Path: licensesPath},
 	{Group: "Customers", Label: "Purchases", Path: purchasesPath},
-	{Group: "Customers", Label: "Payments", Path: paymentsPath, Also: []string{ordersPath, disputesPath}},
+	{Group: "Customers", Label: "Payments", Path: paymentsPath, Also: []string{ordersPath, disputesPath, refundRequestsPath}},
 	{Group: "Delivery", Label: "Deliveries", Path: deliveriesPath},
 	{Group: "Delivery", Label: "Outages", Path: outagesPath, Also: []string{redeliverPath}},
 	{Group: "Delivery", Label: "Mails", Path: mailsPath},

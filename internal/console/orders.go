@@ -20,6 +20,8 @@ type paymentsView struct {
 	listView
 	Disputes ui.Table // open ones
 	Problems ui.Table
+	Requests ui.Table // refund requests that wait for a person
+	Queue    string   // the page of all refund requests
 	Totals   ui.Table
 	More     bool // the totals leave out older orders
 	API      ui.Curl
@@ -62,7 +64,10 @@ func (l *Licenses) payments(w http.ResponseWriter, r *http.Request, v *Visit) er
 	}
 	// An inquiry is among the disputes.
 	problems = slices.DeleteFunc(problems, func(p payment.Problem) bool { return p.Kind == payment.InquiryOpened })
-	view := paymentsView{Problems: l.problemTable(v, problems)}
+	view := paymentsView{Problems: l.problemTable(v, problems), Queue: v.Path(refundRequestsPath)}
+	if view.Requests, err = l.waitingRequests(r.Context(), v); err != nil {
+		return err
+	}
 	if view.Disputes, err = l.disputesTable(r.Context(), v); err != nil {
 		return err
 	}
@@ -78,8 +83,9 @@ func (l *Licenses) payments(w http.ResponseWriter, r *http.Request, v *Visit) er
 	}
 	view.listView = listView{
 		Heading: "Payments",
-		Lead:    "Open disputes, payments that need a person, and the orders of the shop, newest first.",
-		Form:    form,
+		Lead: "Open disputes, payments that need a person, refund requests, and the orders of the shop, " +
+			"newest first.",
+		Form: form,
 		Results: ui.Results{
 			Filters: ui.Filters{Label: "Search orders", URL: v.Path(paymentsPath)},
 			Table:   table,
@@ -124,14 +130,18 @@ func totalsTable(totals payment.Totals) ui.Table {
 	t := ui.Table{
 		ID: "totals", Caption: "Totals",
 		Columns: []ui.Column{
-			{Label: "State"}, {Label: "Orders", Number: true}, {Label: "Price", Number: true},
+			{Label: "State"},
+			{Label: "Orders", Number: true},
+			{Label: "Price", Number: true},
 			{Label: "Paid", Number: true},
 		},
 	}
 	for _, v := range totals.List {
 		t.Rows = append(t.Rows, ui.Row{Cells: []ui.Cell{
-			{Status: v.State.String()}, {Text: strconv.FormatInt(v.Orders, 10)},
-			{Text: money.Text(v.Amount, v.Currency)}, {Text: money.Text(v.Paid, v.Currency)},
+			{Status: v.State.String()},
+			{Text: strconv.FormatInt(v.Orders, 10)},
+			{Text: money.Text(v.Amount, v.Currency)},
+			{Text: money.Text(v.Paid, v.Currency)},
 		}})
 	}
 	return t

@@ -62,6 +62,11 @@ var todayWords = map[today.Kind]struct{ title, why, all, query string }{
 		title: "Payments that need a person",
 		why:   "Somebody paid and has no license, or a refund failed.", all: paymentsPath,
 	},
+	today.RefundRequested: {
+		title: "Refund requests",
+		why:   "Buyers ask for their money back, in the time that the product gives them. Refund or decline each.",
+		all:   refundRequestsPath, query: "?state=requested",
+	},
 	today.RefundedWorking: {
 		title: "Refunded but still working",
 		why: "The payment for the plan went back, but a later plan change that cost nothing keeps the license " +
@@ -95,7 +100,7 @@ func (t *Today) item(v *Visit, i today.Item) todayItem {
 	switch i.Kind {
 	case today.QueueOld, today.DiskFull, today.BackupOld, today.JobFailed, today.KeyEnds:
 		t.ofService(v, i, &out)
-	case today.MailGivenUp, today.DisputeOpen, today.PaymentProblem, today.RefundedWorking:
+	case today.MailGivenUp, today.DisputeOpen, today.PaymentProblem, today.RefundRequested, today.RefundedWorking:
 		ofSubject(v, i, &out)
 	case today.EndpointParked, today.EndpointFailing:
 		out.Text = fmt.Sprintf("%s %s", sentence(i.Text), area.Waiting(i.Count, i.More))
@@ -160,6 +165,13 @@ func ofSubject(v *Visit, i today.Item, out *todayItem) {
 			out.Button = "Look at it"
 			out.Link = v.Path(paymentsPath)
 		}
+	case today.RefundRequested:
+		out.Title = "Refund request " + i.Subject
+		out.Of = "refund request " + i.Subject
+		out.URL = v.Path(refundRequestsPath+"/%s", i.Subject)
+		out.Text = i.Partner + ", " + i.Text
+		out.Button = "Look at it"
+		out.Link = out.URL
 	case today.RefundedWorking:
 		out.Title = "License " + i.Subject
 		out.Of = "license " + i.Subject

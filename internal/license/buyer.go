@@ -137,6 +137,7 @@ type Receipt struct {
 	Hundredths  bool // AmountCents counts hundredths in every currency: it is an old sale
 	Quantity    int
 	ExternalID  string
+	Shop        bool // sold by the pages of this service
 	Refunded    bool // of a license: this license's part of it; of a purchase: all of it
 	Partly      bool // of a purchase: some of its licenses were refunded
 
@@ -162,6 +163,7 @@ func (c *Receipt) dest() []any {
 		&c.Hundredths,
 		&c.Quantity,
 		&c.ExternalID,
+		&c.Shop,
 	}
 }
 
@@ -172,7 +174,7 @@ func scanPart(r *sqldb.Row, c *Receipt) error {
 }
 
 const receiptColumns = `p.id, p.partner_id, p.user_id, p.created_at, p.kind, p.tier, p.amount_cents, p.currency,
-	p.id <= ` + lastOldAmount + `, p.quantity, p.external_id`
+	p.id <= ` + lastOldAmount + `, p.quantity, p.external_id, p.shop`
 
 // Payments returns all purchases of a license by any buyer, oldest first. The price of another plan
 // depends on them. They are not for display.

@@ -12,6 +12,7 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
+	"claviger/internal/refundrequest"
 	"claviger/internal/sqldb"
 )
 
@@ -68,6 +69,7 @@ func (r *Store) eraseUser(ctx context.Context, tx *sqldb.Tx, by audit.Actor, use
 		return account.User{}, err
 	}
 	eraseReasons(tx, userID)
+	refundrequest.Erase(tx, userID)
 	partner.EraseInvitations(tx, before.Email)
 	if err := profile.EraseContacts(ctx, tx, by, before.Email, at); err != nil {
 		return account.User{}, err
@@ -158,4 +160,11 @@ func (t *partnerTx) readStates(ctx context.Context, found []License) ([]*state, 
 		}
 	}
 	return states, nil
+}
+
+// eraseReasons removes the reasons of refunds of licenses that a user owned at the time: they may
+// be about that person.
+func eraseReasons(tx *sqldb.Tx, userID int64) {
+	tx.Queue(`UPDATE refunds SET reason = '' WHERE reason <> ''
+		AND id IN (SELECT refund_id FROM refund_items WHERE owner_id = $1 AND owner_id <> 0)`, userID)
 }

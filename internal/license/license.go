@@ -36,7 +36,7 @@ type Store struct {
 	// OnUncovered is a hook. Store calls it in the transaction, with purchases whose open links
 	// stopped standing, and with those that stand again or were refunded. payment.Store.Uncovered
 	// listens. Nil: nothing is reported.
-	OnUncovered func(tx *sqldb.Tx, at time.Time, lost, settled []int64)
+	OnUncovered func(ctx context.Context, tx *sqldb.Tx, at time.Time, lost, settled []int64) error
 
 	// Tell is a hook. Store calls it in the transaction, with changes that owners may be notified
 	// of. notice.Mailer.Tell listens. Nil: no one is notified.

@@ -44,7 +44,7 @@ const (
 // addNews adds the news of a change for the owner of the license. Erased owners get none, and an
 // unchanged license makes none.
 func (t *partnerTx) addNews(s *state, reason event.Reason) {
-	if t.tellOwner == nil || s.OwnerID == 0 || s.Erased {
+	if t.tellOwner == nil || s.OwnerID == 0 || s.Erased || t.quiet {
 		return
 	}
 	n := News{At: t.now, OwnerID: s.OwnerID, License: s.License, PlanName: t.plans[s.Tier]}
@@ -112,7 +112,9 @@ func (s *saleSet) saleNews() {
 // It runs last, after all rows of the command are queued.
 func (t *partnerTx) tell(ctx context.Context) error {
 	if t.onUncovered != nil && len(t.lost)+len(t.settled) > 0 {
-		t.onUncovered(t.tx, t.now, t.lost, t.settled)
+		if err := t.onUncovered(ctx, t.tx, t.now, t.lost, t.settled); err != nil {
+			return fmt.Errorf("report what payments buy: %w", err)
+		}
 		t.lost = nil
 		t.settled = nil
 	}

@@ -24,13 +24,14 @@ type partnerTx struct {
 	ids      []int64        // unused event ids, allocated under the lock
 	plans    map[int]string // names of plans by tier, for the events
 
-	onUncovered   func(tx *sqldb.Tx, at time.Time, lost, settled []int64) // may be nil
-	lost, settled []int64                                                 // for onUncovered; see tell
+	onUncovered   func(ctx context.Context, tx *sqldb.Tx, at time.Time, lost, settled []int64) error // may be nil
+	lost, settled []int64                                                                            // for onUncovered
 	way           way
 	seen          map[string]string
 
 	tellOwner func(ctx context.Context, tx *sqldb.Tx, news []News) error // may be nil
 	news      []News                                                     // not yet passed to tellOwner; see tell
+	quiet     bool                                                       // the caller tells owners about refunds
 }
 
 // pendingTx is a partnerTx with queued queries. The command queues its own queries after them, so
@@ -165,14 +166,15 @@ func (t *partnerTx) countEnd(s *state) {
 	}
 }
 
-// noteUncovered collects paid links that stopped standing, and uncovered ones that stand again or
-// were refunded.
+// noteUncovered collects paid links that stopped standing, uncovered ones that stand again, and
+// those that were refunded.
 func (t *partnerTx) noteUncovered(s *state) {
 	for i, k := range s.chain {
 		was := i < len(s.seen) && uncovered(s.seen, i)
 		is := uncovered(s.chain, i)
+		closed := i < len(s.seen) && s.seen[i].refundID == 0 && k.refundID != 0
 		switch {
-		case k.amount == 0 || was == is:
+		case k.amount == 0 || was == is && !closed:
 		case is:
 			t.lost = append(t.lost, k.purchaseID)
 		default:

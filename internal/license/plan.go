@@ -3,6 +3,7 @@ package license
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"claviger/internal/audit"
 	"claviger/internal/event"
@@ -25,6 +26,8 @@ type PlanChange struct {
 	// partner paused. PlanName is the plan's name at that time.
 	Paid     bool
 	PlanName string
+
+	RefundUntil time.Time // see Order
 
 	// Then, if set, queues related rows in the transaction of the plan change.
 	Then func(tx *sqldb.Tx, saleID int64)
@@ -157,6 +160,7 @@ func (t *partnerTx) changePlan(s *state, saleID int64, c PlanChange) {
 	sale := Sale{
 		ID: saleID, PartnerID: s.PartnerID, Kind: PlanUpgrade, ExternalID: c.ExternalID, Tier: c.Tier, Quantity: 1,
 		AmountCents: c.AmountCents, Currency: c.Currency, UserID: s.OwnerID, Shop: c.Shop, CreatedAt: t.now,
+		RefundUntil: c.RefundUntil,
 	}
 	insertSales(t.tx, sale) // before the link that refers to it
 	s.chain = append(s.chain, newLink(len(s.chain)+1, sale, c.Credit))

@@ -62,6 +62,7 @@ type Sale struct {
 	Hundredths  bool  // AmountCents counts hundredths in every currency: it is an old sale
 	CreatedAt   time.Time
 	SoldAt      time.Time // of an import: the original sale; zero: at CreatedAt
+	RefundUntil time.Time // of an order that is being sold; see Order. It is not stored here
 	Licenses    []License
 
 	content string // hash of the order of new licenses, to recognize a repeat
@@ -145,6 +146,10 @@ type Order struct {
 	Paid     bool
 	PlanName string
 
+	// RefundUntil is the time before which the buyer may ask for the money back, for the email about
+	// the sale; zero: never.
+	RefundUntil time.Time
+
 	// Payment, if set, is recorded with the sale by Store.Record.
 	Payment *Payment
 
@@ -158,6 +163,7 @@ type Payment struct {
 	CheckoutID          int64
 	SessionID, IntentID string // the provider's ids
 	ChargeID            string // likewise; "" if it is not known
+	RefundUntil         time.Time
 
 	SaleID   int64                   // set by the sale, before it is recorded
 	Recorded *sqldb.Result[Recorded] // set when it is recorded, shared by all payments of the set

@@ -31,6 +31,9 @@ type RefundOrder struct {
 	// if a newer one stands, and already refunded ones are left out. A refund of nothing has no id.
 	Reported bool
 
+	// Quiet means that the caller tells the owner about the refund.
+	Quiet bool
+
 	// FreeOnly refunds only the open links of the license that cost nothing.
 	FreeOnly bool
 }
@@ -107,6 +110,7 @@ func (r *Store) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o Refu
 	case found:
 		return earlier.readRefund(ctx, tx)
 	}
+	t.quiet = o.Quiet
 	targets, purchaseID, err := t.refundTargets(ctx, o)
 	if o.Reported {
 		targets = slices.DeleteFunc(targets, func(s *state) bool { return !s.open(purchaseID) })
@@ -388,11 +392,4 @@ func (t *partnerTx) reopen(ctx context.Context, f *Refund, list []License) error
 	t.tx.Queue(`UPDATE refunds SET reversed_at = $2 WHERE id = $1`, f.ID, t.now)
 	t.counters.Save(t.tx)
 	return t.tell(ctx)
-}
-
-// eraseReasons removes the reasons of refunds of licenses that a user owned at the time: they may
-// be about that person.
-func eraseReasons(tx *sqldb.Tx, userID int64) {
-	tx.Queue(`UPDATE refunds SET reason = '' WHERE reason <> ''
-		AND id IN (SELECT refund_id FROM refund_items WHERE owner_id = $1 AND owner_id <> 0)`, userID)
 }

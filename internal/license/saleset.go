@@ -305,7 +305,7 @@ func (s *saleSet) sell(o *order, buyerID int64) error {
 		ID: s.saleIDs[0], PartnerID: o.PartnerID, Kind: NewLicense, ExternalID: o.ExternalID, Tier: o.Tier,
 		Quantity:    o.Quantity,
 		AmountCents: o.AmountCents, Currency: o.Currency, UserID: buyerID, Shop: o.Shop, CreatedAt: s.now,
-		content: o.content,
+		RefundUntil: o.RefundUntil, content: o.content,
 	}
 	s.saleIDs = s.saleIDs[1:]
 	for _, id := range s.licenseIDs[:o.Quantity] {

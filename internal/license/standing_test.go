@@ -1,6 +1,7 @@
 package license_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -105,13 +106,14 @@ func TestLinksThatStand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t)
 			open := map[int64]bool{} // reported purchases
-			h.licenses.OnUncovered = func(_ *sqldb.Tx, _ time.Time, lost, settled []int64) {
+			h.licenses.OnUncovered = func(_ context.Context, _ *sqldb.Tx, _ time.Time, lost, settled []int64) error {
 				for _, id := range lost {
 					open[id] = true
 				}
 				for _, id := range settled {
 					delete(open, id)
 				}
+				return nil
 			}
 			ann := person("ann")
 			order := license.Purchase{PartnerID: h.partner(), Tier: c.tier, Buyer: &ann, ExternalID: "base", AmountCents: c.amount, Currency: "USD", Shop: true}

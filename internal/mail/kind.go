@@ -15,6 +15,7 @@ const (
 	Receipt        Kind = "receipt"
 	PlanChanged    Kind = "plan-changed"
 	Refunded       Kind = "refunded"
+	RefundRequest  Kind = "refund-request"
 	OnHold         Kind = "on-hold"
 	Reinstated     Kind = "reinstated"
 	NewSignIn      Kind = "new-sign-in"
@@ -28,6 +29,7 @@ var Kinds = []Kind{
 	Receipt,
 	PlanChanged,
 	Refunded,
+	RefundRequest,
 	OnHold,
 	Reinstated,
 	NewSignIn,

@@ -183,9 +183,19 @@ func (l email) receipt() mail.Content {
 			{Name: "For", Value: what},
 			{Name: "Amount", Value: money.Text(l.Sale.AmountCents, l.Sale.Currency)},
 		},
-		Button: mail.Link{Name: "See the receipt", URL: l.receiptURL()},
-		Foot:   fmt.Sprintf("You get this mail because you bought something at %s.", l.Marketplace),
+		Button:  mail.Link{Name: "See the receipt", URL: l.receiptURL()},
+		Closing: l.refundTerms(),
+		Foot:    fmt.Sprintf("You get this mail because you bought something at %s.", l.Marketplace),
 	}
+}
+
+// refundTerms says until when the buyer can ask for the money back, if they can.
+func (l email) refundTerms() []string {
+	if l.Sale.RefundUntil.IsZero() {
+		return nil
+	}
+	last := l.Sale.RefundUntil.Add(-time.Microsecond)
+	return []string{fmt.Sprintf("You can ask for your money back until %s.", day(last))}
 }
 
 func (l email) planChanged() mail.Content {

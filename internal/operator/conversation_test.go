@@ -42,6 +42,7 @@ func TestConversations(t *testing.T) {
 		u := h.User("ann@example.com")
 		h.must(204, "DELETE", fmt.Sprintf("/operator/v1/users/%d/sessions/%s", u.ID, h.Session(u, "key")), "")
 	})
+	t.Run("refund requests", func(t *testing.T) { testRefundRequests(t, newHarnessWith(t, contract)) })
 	t.Run("payments", func(t *testing.T) { testPayments(t, newHarnessWith(t, contract)) })
 	t.Run("mails", func(t *testing.T) { testMails(t, newHarnessWith(t, contract)) })
 	if some := flag.Lookup("test.run").Value.String(); strings.Contains(some, "/") {

@@ -119,7 +119,7 @@ func (o *Operator) Routes() []wire.Route {
 		on(account.Support, "POST", "/events/{id}/redeliver", o.redeliver),
 	}, o.saleRoutes(auth, on, list), o.sessionRoutes(on), o.contactRoutes(on), o.deliveryRoutes(on, list),
 		o.exportRoutes(list), o.bulkRoutes(on, list), o.serviceRoutes(on, list), o.paymentRoutes(on),
-		o.searchRoutes(on, list), o.orderRoutes(on, list))
+		o.searchRoutes(on, list), o.orderRoutes(on, list), o.refundRequestRoutes(on, list))
 }
 
 // may returns the check that a token has a scope.

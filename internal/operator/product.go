@@ -18,6 +18,7 @@ type productJSON struct {
 	Website      string  `json:"website"`
 	SupportEmail string  `json:"support_email"`
 	RefundTerms  string  `json:"refund_terms"`
+	RefundDays   int     `json:"refund_days"`
 	IconURL      string  `json:"icon_url"`
 	UpdatedAt    mayTime `json:"updated_at"`
 }
@@ -25,7 +26,8 @@ type productJSON struct {
 func (o *Operator) productOf(p partner.Product) productJSON {
 	out := productJSON{
 		PartnerID: p.PartnerID, Tagline: p.Tagline, Description: p.Description, Website: p.Website,
-		SupportEmail: p.SupportEmail, RefundTerms: p.RefundTerms, UpdatedAt: mayTime(p.UpdatedAt),
+		SupportEmail: p.SupportEmail, RefundTerms: p.RefundTerms, RefundDays: p.RefundDays,
+		UpdatedAt: mayTime(p.UpdatedAt),
 	}
 	if p.Icon != "" {
 		out.IconURL = o.PublicURL + p.IconPath()
@@ -40,6 +42,7 @@ type productChange struct {
 	Website      *string `json:"website"`
 	SupportEmail *string `json:"support_email"`
 	RefundTerms  *string `json:"refund_terms"`
+	RefundDays   *int    `json:"refund_days"`
 	Icon         *string `json:"icon"` // base64
 }
 
@@ -71,6 +74,7 @@ func (o *Operator) changeProduct(w http.ResponseWriter, r *http.Request, t accou
 		Website:      b.Website,
 		SupportEmail: b.SupportEmail,
 		RefundTerms:  b.RefundTerms,
+		RefundDays:   b.RefundDays,
 	}
 	if b.Icon != nil {
 		icon, err := base64.StdEncoding.DecodeString(*b.Icon)

@@ -56,6 +56,10 @@ GET    /operator/v1/orders/{id}                    read sell support
 GET    /operator/v1/payments/problems            read sell support
 POST   /operator/v1/payments/problems/{id}/refund  sell
 POST   /operator/v1/payments/problems/{id}/dismiss sell
+GET    /operator/v1/refund-requests               read sell support
+GET    /operator/v1/refund-requests/{id}          read sell support
+POST   /operator/v1/refund-requests/{id}/refund   sell
+POST   /operator/v1/refund-requests/{id}/decline  sell
 GET    /operator/v1/partners/{id}/plan-change-price read sell support
 PUT    /operator/v1/partners/{id}/plan-change-price
 GET    /operator/v1/refunds/{id}                 read sell support

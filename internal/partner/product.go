@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"claviger/internal/audit"
+	"claviger/internal/fault"
 	"claviger/internal/sqldb"
 	"claviger/internal/validate"
 )
@@ -19,6 +20,9 @@ const (
 	MaxRefundTerms = 1_000
 )
 
+// MaxRefundDays is the maximum number of days in which a buyer may ask for the money back.
+const MaxRefundDays = 365
+
 // Product has the texts for buyers about a partner's application. Each field may be empty.
 type Product struct {
 	PartnerID    int64
@@ -27,6 +31,7 @@ type Product struct {
 	Website      string
 	SupportEmail string // contact for buyers
 	RefundTerms  string
+	RefundDays   int    // for how many days after a payment its buyer may ask for the money back; 0: none
 	Icon         string // the hash of its icon; "": it has none
 	UpdatedAt    time.Time
 }
@@ -43,7 +48,7 @@ func (p Product) IconPath() string {
 }
 
 const productColumns = `products.partner_id, products.tagline, products.description, products.website,
-	products.support_email, products.refund_terms, products.icon, products.updated_at`
+	products.support_email, products.refund_terms, products.refund_days, products.icon, products.updated_at`
 
 func scanProduct(r *sqldb.Row, p *Product) error {
 	return r.Scan(
@@ -53,6 +58,7 @@ func scanProduct(r *sqldb.Row, p *Product) error {
 		&p.Website,
 		&p.SupportEmail,
 		&p.RefundTerms,
+		&p.RefundDays,
 		&p.Icon,
 		&p.UpdatedAt,
 	)
@@ -78,7 +84,8 @@ func readProduct(ctx context.Context, r sqldb.Reader, partnerID int64) (Product,
 type ProductChange struct {
 	Tagline, Description, Website, SupportEmail, RefundTerms *string
 
-	Icon *[]byte // a picture: PNG, JPEG or WebP; empty: none
+	RefundDays *int
+	Icon       *[]byte // a picture: PNG, JPEG or WebP; empty: none
 }
 
 // ChangeProduct changes the texts and icon of a partner's application. It writes nothing if nothing
@@ -133,12 +140,13 @@ func (r *Store) ChangeProduct(
 
 func storeProduct(tx *sqldb.Tx, p Product) {
 	tx.Queue(
-		`INSERT INTO products (partner_id, tagline, description, website, support_email, refund_terms, icon, updated_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+		`INSERT INTO products (partner_id, tagline, description, website, support_email, refund_terms, icon, updated_at,
+			refund_days)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 		ON CONFLICT (partner_id)
 		DO UPDATE SET tagline = excluded.tagline, description = excluded.description, website = excluded.website,
 			support_email = excluded.support_email, refund_terms = excluded.refund_terms, icon = excluded.icon,
-			updated_at = excluded.updated_at`,
+			updated_at = excluded.updated_at, refund_days = excluded.refund_days`,
 		p.PartnerID,
 		p.Tagline,
 		p.Description,
@@ -147,6 +155,7 @@ func storeProduct(tx *sqldb.Tx, p Product) {
 		p.RefundTerms,
 		p.Icon,
 		p.UpdatedAt,
+		p.RefundDays,
 	)
 }
 
@@ -176,7 +185,19 @@ func (c ProductChange) on(p Product) (Product, error) {
 		c.RefundTerms,
 		func(s string) (string, error) { return validate.Text("refund_terms", s, MaxRefundTerms) },
 	)
+	if c.RefundDays != nil && err == nil {
+		if p.RefundDays = *c.RefundDays; p.RefundDays < 0 || p.RefundDays > MaxRefundDays {
+			err = fault.Field("refund_days", "must be a whole number from 0 to %d.", MaxRefundDays)
+		}
+	}
 	return p, err
+}
+
+// RefundDays returns for how many days after a payment the buyers of a partner's application may
+// ask for their money back.
+func RefundDays(ctx context.Context, r sqldb.Reader, partnerID int64) (int, error) {
+	p, err := readProduct(ctx, r, partnerID)
+	return p.RefundDays, err
 }
 
 // orEmpty returns a check that also accepts an empty text.
@@ -189,9 +210,14 @@ func orEmpty(check func(string) (string, error)) func(string) (string, error) {
 	}
 }
 
+// facts has the refund days only if there are any: older entries have none.
 func (p Product) facts() audit.Facts {
-	return audit.Facts{
+	f := audit.Facts{
 		"tagline": p.Tagline, "description": p.Description, "website": p.Website,
 		"support_email": p.SupportEmail, "refund_terms": p.RefundTerms, "icon": p.Icon,
 	}
+	if p.RefundDays != 0 {
+		f["refund_days"] = p.RefundDays
+	}
+	return f
 }

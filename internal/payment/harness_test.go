@@ -18,6 +18,7 @@ import (
 	"claviger/internal/partner"
 	"claviger/internal/payment"
 	"claviger/internal/payment/fakestripe"
+	"claviger/internal/refundrequest"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 	"claviger/internal/sqldb/sqldbtest"
@@ -83,6 +84,7 @@ func bookOn(db *sqldb.DB, box *secret.Sealer, now func() time.Time, stripe strin
 		DB: db, Now: now, Sealer: box, Licenses: &license.Store{DB: db, Now: now, Gather: &license.Gatherer{}}, PublicURL: "https://shop.example", Mail: &mail.Outbox{Sealer: box}, Log: slog.New(slog.NewTextHandler(log, nil)),
 		Stripe: payment.NewStripe(payment.StripeConfig{Key: "sk_test_1", WebhookSecrets: []string{"whsec_old", webhookSecret}, URL: stripe}),
 	}
+	b.Requests = &refundrequest.Store{DB: db, Now: now, Mail: &mail.Outbox{Sealer: box}, PublicURL: b.PublicURL, Marketplace: "Acme"}
 	b.Licenses.Record = b.Record
 	b.Licenses.OnUncovered = b.Uncovered
 	return b

@@ -77,6 +77,7 @@ func (j *Job) Once(ctx context.Context) (more bool, err error) {
 		acts = append(
 			acts,
 			b.askCheckouts, b.sendRefunds, b.sendEvidences, b.askDisputes, b.list, b.answerLookups, b.remindDisputes,
+			b.followRequests,
 		)
 	}
 	var errs []error

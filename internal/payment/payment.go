@@ -20,6 +20,7 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/mail"
+	"claviger/internal/refundrequest"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
 )
@@ -37,6 +38,10 @@ type Store struct {
 
 	Marketplace string // its name in emails
 	Log         *slog.Logger
+
+	// Requests stores refund requests of buyers; nil: nobody can request a refund here.
+	Requests  *refundrequest.Store
+	Requested RequestMode // what a request does; "": AskPerson
 
 	finder finder
 }
@@ -95,12 +100,16 @@ type Checkout struct {
 	Order      OrderState
 
 	statedAt time.Time // the UpdatedAt that Order belongs to
+
+	// RefundUntil is the time before which the buyer may ask for the money back; zero: never. It is
+	// set when the payment is sold, and later terms of the product do not move it.
+	RefundUntil time.Time
 }
 
 const checkoutColumns = `id, ref, partner_id, tier, plan_name, item, amount, currency, credit, paid, paid_currency,
 	user_id, license_key, state, session_id, session_url,
 	intent_id, purchase_id, refund_id, unsettled, tries, created_at, expires_at, paid_at, updated_at, next_at,
-	refused, charge_id, order_state, stated_at`
+	refused, charge_id, order_state, stated_at, refund_until`
 
 func scanCheckout(r *sqldb.Row, c *Checkout) error {
 	return r.Scan(
@@ -134,6 +143,7 @@ func scanCheckout(r *sqldb.Row, c *Checkout) error {
 		&c.ChargeID,
 		(*int)(&c.Order),
 		&c.statedAt,
+		&c.RefundUntil,
 	)
 }
 
@@ -143,7 +153,7 @@ func saveCheckout(tx *sqldb.Tx, c Checkout) {
 		`UPDATE checkouts SET state = $2, session_id = $3, session_url = $4, intent_id = $5, purchase_id = $6,
 			refund_id = $7,
 		unsettled = $8, tries = $9, paid_at = $10, updated_at = $11, next_at = $12, paid = $13, paid_currency = $14,
-		refused = $15, charge_id = $16, order_state = $17, stated_at = $11
+		refused = $15, charge_id = $16, order_state = $17, stated_at = $11, refund_until = $18
 		WHERE id = $1`,
 		c.ID,
 		int(c.State),
@@ -162,6 +172,7 @@ func saveCheckout(tx *sqldb.Tx, c Checkout) {
 		c.Refused,
 		c.ChargeID,
 		int(c.Order),
+		c.RefundUntil,
 	)
 }
 

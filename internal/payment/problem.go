@@ -110,8 +110,9 @@ func closeProblem(tx *sqldb.Tx, kind ProblemKind, objectID string, at time.Time)
 
 // Uncovered reports payments for purchases that are no longer in force, and ends the reports of
 // those in force again or refunded. It implements license.Store.OnUncovered. A payment that was
-// reported before is reported again. An order that never had a payment page has no payment.
-func (b *Store) Uncovered(tx *sqldb.Tx, at time.Time, lost, settled []int64) {
+// reported before is reported again. An order that never had a payment page has no payment. A refund
+// request whose payments were all refunded ends.
+func (b *Store) Uncovered(ctx context.Context, tx *sqldb.Tx, at time.Time, lost, settled []int64) error {
 	if len(lost) > 0 {
 		tx.Queue(
 			`INSERT INTO payment_problems (kind, object_id, checkout_id, partner_id, intent_id, amount, currency,
@@ -129,6 +130,7 @@ func (b *Store) Uncovered(tx *sqldb.Tx, at time.Time, lost, settled []int64) {
 			AND checkout_id IN (SELECT id FROM checkouts WHERE purchase_id = ANY($3)
 			AND purchase_id <> 0)`, string(PaidNotStanding), at, settled)
 	}
+	return b.endRequests(ctx, tx, at, settled)
 }
 
 // unsoldKind returns the reason why package license refused a payment.

@@ -176,8 +176,14 @@ func (b *Store) sell(ctx context.Context, c Checkout, f sessionFact) (Checkout, 
 	c.PaidAt = now
 	c.UpdatedAt = now
 	c.NextAt = time.Time{}
+	var err error
+	if c.RefundUntil, err = refundUntil(ctx, b.DB, c.PartnerID, now); err != nil {
+		return c, err
+	}
 	o := c.order()
-	o.Payment = &license.Payment{CheckoutID: c.ID, SessionID: f.id, IntentID: f.intent, ChargeID: f.charge}
+	o.Payment = &license.Payment{
+		CheckoutID: c.ID, SessionID: f.id, IntentID: f.intent, ChargeID: f.charge, RefundUntil: c.RefundUntil,
+	}
 	if _, err := b.Licenses.Sell(ctx, o); err != nil {
 		return c, err
 	}
@@ -195,13 +201,18 @@ func (b *Store) Record(tx *sqldb.Tx, list []*license.Payment) {
 	now := b.Now()
 	rows := make([][]any, len(list))
 	for i, p := range list {
-		rows[i] = []any{p.CheckoutID, p.SessionID, p.IntentID, p.SaleID, now, now, now, p.ChargeID}
+		rows[i] = []any{
+			p.CheckoutID, p.SessionID, p.IntentID, p.SaleID, now, now, now, p.ChargeID, p.RefundUntil,
+		}
 	}
 	recorded := sqldb.UpdateRows(
 		tx,
 		func(r *sqldb.Row, v *license.Recorded) error { return r.Scan(&v.CheckoutID, &v.Unsettled) },
 		"checkouts",
-		[]string{"id", "session_id", "intent_id", "purchase_id", "paid_at", "updated_at", "stated_at", "charge_id"},
+		[]string{
+			"id", "session_id", "intent_id", "purchase_id", "paid_at", "updated_at", "stated_at", "charge_id",
+			"refund_until",
+		},
 		rows,
 		fmt.Sprintf("state = %d, order_state = %d, next_at = 0, paid = amount, paid_currency = currency", Sold,
 			OrderPaid),
@@ -219,7 +230,7 @@ func (c Checkout) order() license.Order {
 			PartnerID: c.PartnerID, Tier: c.Tier, BuyerID: c.UserID, Quantity: 1, AmountCents: c.Amount,
 			Currency: c.Currency, ExternalID: c.Ref, Shop: true,
 		},
-		By: actor, Paid: true, PlanName: c.PlanName,
+		By: actor, Paid: true, PlanName: c.PlanName, RefundUntil: c.RefundUntil,
 	}
 }
 

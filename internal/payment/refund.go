@@ -169,33 +169,39 @@ type Ask struct {
 // licenses are refunded when the provider reports success. If a refund is in progress, it returns
 // that one.
 func (b *Store) AskRefund(ctx context.Context, by audit.Actor, c Checkout, ask Ask) (Refund, error) {
-	var made Refund
-	err := b.change(ctx, c, func(w *work) error {
-		left := w.Paid.Units
-		for _, f := range w.refunds {
-			switch {
-			case f.request != "" && f.Status < RefundSucceeded,
-				f.request != "" && ask.ExternalID != "" && f.ExternalID == ask.ExternalID &&
-					f.Status == RefundSucceeded:
-				made = *f
-				return nil
-			case f.Status < RefundFailed:
-				left -= f.Amount
-			}
-		}
-		if left <= 0 || w.PaidAt.IsZero() || w.IntentID == "" {
-			return fault.New(fault.Conflict, codeNothingToRefund, "Nothing of this payment is left to refund.")
-		}
-		made = w.newRefund(left, ask)
-		w.refunds = append(w.refunds, &made)
-		recordAsk(w.tx, w.now, by, made, w.Ref)
-		return nil
+	var request string
+	err := b.change(ctx, c, func(w *work) (err error) {
+		request, err = w.ask(by, ask)
+		return err
 	})
 	if err != nil {
 		return Refund{}, err
 	}
 	b.wake()
-	return b.byRequest(ctx, made.request)
+	return b.byRequest(ctx, request)
+}
+
+// ask stores a refund of all that is left of the payment, and returns the name of its request. If a
+// refund is in progress, it returns that one.
+func (w *work) ask(by audit.Actor, ask Ask) (request string, err error) {
+	left := w.Paid.Units
+	for _, f := range w.refunds {
+		switch {
+		case f.request != "" && f.Status < RefundSucceeded,
+			f.request != "" && ask.ExternalID != "" && f.ExternalID == ask.ExternalID &&
+				f.Status == RefundSucceeded:
+			return f.request, nil
+		case f.Status < RefundFailed:
+			left -= f.Amount
+		}
+	}
+	if left <= 0 || w.PaidAt.IsZero() || w.IntentID == "" {
+		return "", fault.New(fault.Conflict, codeNothingToRefund, "Nothing of this payment is left to refund.")
+	}
+	made := w.newRefund(left, ask)
+	w.refunds = append(w.refunds, &made)
+	recordAsk(w.tx, w.now, by, made, w.Ref)
+	return made.request, nil
 }
 
 func (w *work) newRefund(amount int64, ask Ask) Refund {

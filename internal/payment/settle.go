@@ -31,31 +31,36 @@ func (b *Store) change(ctx context.Context, c Checkout, merge func(*work) error)
 		if _, err := partner.Lock(tx, c.PartnerID).One(ctx); err != nil && !errors.Is(err, sqldb.ErrNone) {
 			return err
 		}
-		w := &work{book: b, tx: tx, now: b.Now(), licenses: b.Licenses.Within(tx)}
-		var err error
-		w.Checkout, err = sqldb.One(ctx, tx, scanCheckout,
-			`SELECT `+checkoutColumns+` FROM checkouts WHERE id = $1`+tx.ForUpdate, c.ID)
-		if err != nil {
-			return err
-		}
-		if err := w.load(ctx); err != nil {
-			return err
-		}
-		if err := merge(w); err != nil {
-			return err
-		}
-		if err := w.settle(ctx); err != nil {
-			return err
-		}
-		if err := w.tellDisputes(ctx); err != nil {
-			return err
-		}
-		w.save()
-		return nil
+		return b.changeIn(ctx, tx, c.ID, merge)
 	})
 	if err != nil {
 		return fmt.Errorf("change checkout %d: %w", c.ID, err)
 	}
+	return nil
+}
+
+// changeIn does the same in a transaction that has locked the partner.
+func (b *Store) changeIn(ctx context.Context, tx *sqldb.Tx, id int64, merge func(*work) error) error {
+	w := &work{book: b, tx: tx, now: b.Now(), licenses: b.Licenses.Within(tx)}
+	var err error
+	w.Checkout, err = sqldb.One(ctx, tx, scanCheckout,
+		`SELECT `+checkoutColumns+` FROM checkouts WHERE id = $1`+tx.ForUpdate, id)
+	if err != nil {
+		return err
+	}
+	if err := w.load(ctx); err != nil {
+		return err
+	}
+	if err := merge(w); err != nil {
+		return err
+	}
+	if err := w.settle(ctx); err != nil {
+		return err
+	}
+	if err := w.tellDisputes(ctx); err != nil {
+		return err
+	}
+	w.save()
 	return nil
 }
 
@@ -146,7 +151,10 @@ func (w *work) settle(ctx context.Context) error {
 		}
 	}
 	if w.State == Sold {
-		return w.follow(ctx)
+		if err := w.follow(ctx); err != nil {
+			return err
+		}
+		return w.followRequest(ctx)
 	}
 	if w.State == Unsold && w.refunded() {
 		closeProblems(w.tx, w.IntentID, w.now)
@@ -157,6 +165,9 @@ func (w *work) settle(ctx context.Context) error {
 // sell sells the paid item, or records why it cannot.
 func (w *work) sell(ctx context.Context) error {
 	var err error
+	if w.RefundUntil, err = refundUntil(ctx, w.tx, w.PartnerID, w.PaidAt); err != nil {
+		return err
+	}
 	if w.LicenseKey == "" {
 		var sale license.Sale
 		sale, err = w.licenses.Sell(ctx, w.order())
@@ -187,7 +198,7 @@ func (w *work) changePlan(ctx context.Context) error {
 	}
 	_, err = w.licenses.ChangePlan(ctx, actor, w.LicenseKey, license.PlanChange{
 		Tier: w.Tier, AmountCents: w.Amount, Currency: w.Currency, Credit: w.Credit, ExternalID: w.Ref,
-		Shop: true, Paid: true, PlanName: w.PlanName,
+		Shop: true, Paid: true, PlanName: w.PlanName, RefundUntil: w.RefundUntil,
 		Then: func(tx *sqldb.Tx, saleID int64) {
 			w.PurchaseID = saleID
 			// Uncovered runs next and finds the checkout by this column.
@@ -251,8 +262,12 @@ func (w *work) follow(ctx context.Context) error {
 func (w *work) followRefunds(ctx context.Context, want bool) error {
 	switch {
 	case want && w.RefundID == 0:
+		quiet, err := w.endsRequest(ctx)
+		if err != nil {
+			return err
+		}
 		f, err := w.licenses.Refund(ctx, actor, license.RefundOrder{
-			PartnerID: w.PartnerID, PurchaseID: w.PurchaseID, ExternalID: w.refundName(), Reported: true,
+			PartnerID: w.PartnerID, PurchaseID: w.PurchaseID, ExternalID: w.refundName(), Reported: true, Quiet: quiet,
 		})
 		if err != nil {
 			return err
@@ -263,7 +278,10 @@ func (w *work) followRefunds(ctx context.Context, want bool) error {
 	case !want && w.RefundID != 0:
 		_, err := w.licenses.ReverseRefund(ctx, actor, w.RefundID)
 		w.RefundID = 0
-		return err
+		if err != nil {
+			return err
+		}
+		return w.reopenRequest(ctx)
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ import (
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/redelivery"
+	"claviger/internal/refundrequest"
 	"claviger/internal/requestlog"
 	"claviger/internal/simulator"
 	"claviger/internal/stats"
@@ -59,6 +60,8 @@ type Handler struct {
 	Now          func() time.Time
 
 	Simulator *simulator.Simulator
+
+	RefundRequests *refundrequest.Store
 
 	area *area.Area // made by Routes
 }

@@ -107,6 +107,7 @@ func (s *Shop) ownLicense(r *http.Request, v *visitor.Visitor) (ownedView, error
 type licenseView struct {
 	ownedView
 	Receipts ui.Receipt // on its own page
+	Refund   refundView
 }
 
 func (s *Shop) license(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
@@ -118,8 +119,12 @@ func (s *Shop) license(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 	if err != nil {
 		return err
 	}
+	refund, err := s.refundOf(r, o, v)
+	if err != nil {
+		return err
+	}
 	return s.Site.Render(w, r, v, "license", ui.View{Title: o.Partner.Name, Data: licenseView{
-		ownedView: o, Receipts: s.receiptRows(o, receipts),
+		ownedView: o, Receipts: s.receiptRows(o, receipts), Refund: refund,
 	}})
 }
 

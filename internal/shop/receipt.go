@@ -71,6 +71,8 @@ type receiptView struct {
 	Email   string // the buyer's
 	Name    string
 	Back    string // the bought license, or the list of licenses
+
+	RefundDay string // the last day to ask for the money back; "": none is ahead
 }
 
 // Changed reports whether the purchase was a plan change.
@@ -104,9 +106,13 @@ func (s *Shop) receipt(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 	if err != nil {
 		return err
 	}
+	day, err := s.refundDay(r, c)
+	if err != nil {
+		return err
+	}
 	return s.Site.Render(w, r, v, "receipt", ui.View{Title: "Receipt " + strconv.FormatInt(c.ID, 10), Data: receiptView{
 		Receipt: c, Status: paidOrRefunded(c), Partner: p, Plan: plan, Email: v.User.Email, Name: v.User.Name,
-		Back: back,
+		Back: back, RefundDay: day,
 	}})
 }
 

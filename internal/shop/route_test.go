@@ -12,7 +12,7 @@ import (
 func TestPathsOfLicensesAreSecret(t *testing.T) {
 	secret := map[string]bool{
 		"/licensing/{id}/redeem": true, "/licensing/{id}/consent": true, "/licensing/{id}/change_plan": true,
-		"/licenses/{id}": true, "/licenses/{id}/release": true,
+		"/licenses/{id}": true, "/licenses/{id}/release": true, "/licenses/{id}/refund": true,
 	}
 	h := pagetest.New(t)
 	seen := map[string]bool{}

@@ -59,7 +59,7 @@ func NewPages(brand, publicURL string) (*ui.Pages, error) {
 
 // Routes returns the routes of the pages.
 func (s *Shop) Routes() []wire.Route {
-	return slices.Concat(s.buyingRoutes(), s.connectingRoutes(), s.paymentRoutes())
+	return slices.Concat(s.buyingRoutes(), s.refundRoutes(), s.connectingRoutes(), s.paymentRoutes())
 }
 
 // public returns the route of a public page.

@@ -21,6 +21,8 @@ type dataFile struct {
 	Account     dataAccount      `json:"account"`
 	Licenses    []dataLicense    `json:"licenses"`
 	Memberships []dataMembership `json:"memberships"`
+
+	RefundRequests []dataRefundRequest `json:"refund_requests"`
 }
 
 type dataAccount struct {
@@ -79,13 +81,18 @@ func (h *Handler) data(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 	if err != nil {
 		return err
 	}
+	requests, err := h.refundRequestData(r, v)
+	if err != nil {
+		return err
+	}
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	if err := enc.Encode(
-		dataFile{MadeAt: wire.Time(h.Now()), Account: account, Licenses: licenses, Memberships: memberships},
-	); err != nil {
+	if err := enc.Encode(dataFile{
+		MadeAt: wire.Time(h.Now()), Account: account, Licenses: licenses, Memberships: memberships,
+		RefundRequests: requests,
+	}); err != nil {
 		return fmt.Errorf("encode the data of a user: %w", err)
 	}
 	w.Header().Set("Content-Disposition", `attachment; filename="my-data.json"`)

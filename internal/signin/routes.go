@@ -14,6 +14,7 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/oauth"
 	"claviger/internal/partner"
+	"claviger/internal/refundrequest"
 	"claviger/internal/secret"
 	"claviger/internal/ui"
 	"claviger/internal/visitor"
@@ -27,7 +28,8 @@ type Handler struct {
 	Partners *partner.Store
 	Licenses *license.Store
 	OAuth    *oauth.Server
-	Sealer   *secret.Sealer // seals the cookie of known browsers; nil: no browser is known
+	Requests *refundrequest.Store // nil: nobody can request a refund
+	Sealer   *secret.Sealer       // seals the cookie of known browsers; nil: no browser is known
 	Now      func() time.Time
 
 	Mailbox string // the page that shows emails instead of sending them, in development; "" when they are sent

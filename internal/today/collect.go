@@ -12,6 +12,7 @@ import (
 	"claviger/internal/partner"
 	"claviger/internal/payment"
 	"claviger/internal/profile"
+	"claviger/internal/refundrequest"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook/history"
 )
@@ -114,6 +115,32 @@ func (c *collection) payments(ctx context.Context, tx *sqldb.Tx) error {
 		c.add(i)
 	}
 	c.capped[PaymentProblem] = len(list) == most
+	return err
+}
+
+// refundRequests adds requests of buyers that wait for a person.
+func (c *collection) refundRequests(ctx context.Context, tx *sqldb.Tx) error {
+	list, err := refundrequest.Waiting(ctx, tx, most)
+	if err != nil {
+		return err
+	}
+	ids := make([]int64, len(list))
+	for i, r := range list {
+		ids[i] = r.PartnerID
+	}
+	slices.Sort(ids)
+	partners, err := partner.ByID(ctx, tx, slices.Compact(ids))
+	for _, r := range list {
+		i := Item{
+			Kind: RefundRequested, PartnerID: r.PartnerID, Partner: partners[r.PartnerID].Name,
+			Subject: strconv.FormatInt(r.ID, 10), Since: r.CreatedAt, Text: r.Total() + ".",
+		}
+		if r.Failure != "" {
+			i.Text = r.Total() + ". The refund failed: " + r.Failure + "."
+		}
+		c.add(i)
+	}
+	c.capped[RefundRequested] = len(list) == most
 	return err
 }
 

@@ -36,6 +36,7 @@ const (
 	PlanUnchecked   Kind = "plan_unchecked"   // its price must be reviewed before it is sold again
 	DisputeOpen     Kind = "dispute_open"     // a dispute or an inquiry of a bank
 	PaymentProblem  Kind = "payment_problem"  // a payment without a sale, a failed refund
+	RefundRequested Kind = "refund_requested" // a buyer asks for money back, and a person decides
 	RefundedWorking Kind = "refunded_working" // a license works although its payment was refunded
 	CertificateEnds Kind = "certificate_ends" // of a partner's webhook URL, as last seen
 	KeyEnds         Kind = "key_ends"         // of a key that signs identity tokens
@@ -45,7 +46,8 @@ const (
 
 // Kinds lists all kinds.
 var Kinds = []Kind{
-	QueueOld, DiskFull, BackupOld, JobFailed, DisputeOpen, PaymentProblem, RefundedWorking, PlanUnchecked, EndpointParked,
+	QueueOld, DiskFull, BackupOld, JobFailed, DisputeOpen, PaymentProblem, RefundRequested, RefundedWorking,
+	PlanUnchecked, EndpointParked,
 	EndpointFailing, EventsGivenUp, CannotRedeem, MailGivenUp,
 	CertificateEnds, KeyEnds, URLUnproven, NoContacts,
 }
@@ -151,7 +153,8 @@ func (b *Store) Read(ctx context.Context) (Report, error) {
 	err := b.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		clear(c.items)
 		for _, read := range []func(context.Context, *sqldb.Tx) error{
-			c.queues, c.backup(b.BackupEvery), c.jobs, c.mails, c.disputes, c.payments, c.suspects, c.plans, c.partners,
+			c.queues, c.backup(b.BackupEvery), c.jobs, c.mails, c.disputes, c.payments, c.refundRequests, c.suspects,
+			c.plans, c.partners,
 		} {
 			if err := read(ctx, tx); err != nil {
 				return err

@@ -155,7 +155,7 @@ var tones = map[string]string{
 	"interrupted": "warn", "fail": "bad", "wrong": "bad",
 	"active": "good", "paid": "good", "delivered": "good", "connected": "good", "ok": "good",
 	"inactive": "calm", "ready": "calm", "new": "calm", "begun": "calm", "pending": "calm", "disputed": "bad",
-	"held": "warn", "warning": "warn", "waiting": "warn", "retrying": "warn", "paused": "warn",
+	"held": "warn", "warning": "warn", "waiting": "warn", "requested": "warn", "retrying": "warn", "paused": "warn",
 	"ready_to_activate": "calm", "on_hold": "warn", "disconnected": "neutral", "refunded": "neutral",
 	"healthy": "good", "parked": "bad", "no_url": "warn",
 	"failing": "bad", "late": "bad", "given_up": "bad", "exhausted": "bad", "superseded": "neutral",

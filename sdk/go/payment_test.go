@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"claviger/internal/apptest"
+	"claviger/internal/partner"
 	"claviger/internal/payment"
 	"claviger/internal/payment/fakestripe"
 	"claviger/sdk/go/operator"
@@ -44,6 +45,20 @@ func marketPayments(t *testing.T, h *apptest.Harness, c *operator.Client, partne
 	for _, o := range all(t, c.Orders(ctx, operator.FindFilter{Email: "payer@example.com", State: "paid"})) {
 		if one := must(c.ShopOrder(ctx, o.ID))(t); one.State != "paid" || one.Email != "payer@example.com" || len(one.Next) == 0 {
 			t.Errorf("the order is %+v", one)
+		}
+	}
+	days := 14
+	must(h.Partners.ChangeProduct(ctx, apptest.Tester, partnerID, partner.ProductChange{RefundDays: &days}))(t)
+	var ids []int64
+	for range 2 {
+		list := must(h.Licenses.OfSale(ctx, pay(4900).PurchaseID))(t)
+		ids = append(ids, must(h.Payments.RequestRefund(ctx, apptest.Tester, list[0], u.ID, ""))(t).ID)
+	}
+	must(c.GrantRefundRequest(ctx, ids[0]))(t)
+	must(c.DeclineRefundRequest(ctx, ids[1], "Used."))(t)
+	for r, err := range c.RefundRequests(ctx, operator.RefundRequestFilter{State: "declined", PartnerID: partnerID}) {
+		if err != nil || r.ID != ids[1] || must(c.RefundRequest(ctx, r.ID))(t).Answer != "Used." {
+			t.Errorf("declined %+v, %v", r, err)
 		}
 	}
 	must(c.SetPlanChangePrice(ctx, partnerID, operator.PlanChangePrice{PlanChangePrice: "full_price"}))(t)

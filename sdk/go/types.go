@@ -490,6 +490,9 @@ type Product struct {
 	// Whom buyers ask.
 	SupportEmail string `json:"support_email"`
 	RefundTerms  string `json:"refund_terms"`
+	// For how many days after a payment by Stripe its buyer can ask for the money back; 0 for
+	// none.
+	RefundDays int `json:"refund_days"`
 	// Where the icon is, as PNG; another icon has another address. `""` when there is none.
 	IconURL string `json:"icon_url"`
 	// The page that buyers see.
@@ -503,6 +506,8 @@ type ProductChange struct {
 	Website      *string `json:"website,omitempty"`
 	SupportEmail *string `json:"support_email,omitempty"`
 	RefundTerms  *string `json:"refund_terms,omitempty"`
+	// Applies to later payments only.
+	RefundDays *int `json:"refund_days,omitempty"`
 	// A picture in base64; `""` removes the icon.
 	Icon *string `json:"icon,omitempty"`
 }

@@ -388,6 +388,9 @@ type Product struct {
 	// Whom buyers ask.
 	SupportEmail string `json:"support_email"`
 	RefundTerms  string `json:"refund_terms"`
+	// For how many days after a payment by Stripe its buyer can ask for the money back here; 0
+	// for none.
+	RefundDays int `json:"refund_days"`
 	// Where the icon is, as PNG; another icon has another address. `""` when there is none.
 	IconURL   string    `json:"icon_url"`
 	UpdatedAt rest.Time `json:"updated_at"`
@@ -611,6 +614,51 @@ type OrderResultList struct {
 	// How many items are in this answer.
 	Size  int           `json:"size"`
 	Items []OrderResult `json:"items"`
+}
+
+// RefundRequest: a buyer's request to have their money back.
+type RefundRequest struct {
+	ID    int64  `json:"id"`
+	State string `json:"state"`
+	// Whether Stripe was asked for the refund and has not done it yet.
+	UnderWay   bool   `json:"under_way"`
+	PartnerID  int64  `json:"partner_id"`
+	LicenseKey string `json:"license_key"`
+	// The buyer.
+	UserID int64 `json:"user_id"`
+	// In the buyer's words; empty when they gave none.
+	Reason string `json:"reason"`
+	// Why it was declined, for the buyer.
+	Answer string `json:"answer"`
+	// Why the last refund failed; empty when none did.
+	Failure string `json:"failure"`
+	// The payments that it covers, newest first.
+	Payments  []RefundRequestPayment `json:"payments"`
+	CreatedAt time.Time              `json:"created_at"`
+	DecidedAt rest.Time              `json:"decided_at"`
+	UpdatedAt time.Time              `json:"updated_at"`
+}
+
+// RefundRequestPayment is an object of the API.
+type RefundRequestPayment struct {
+	PurchaseID int64  `json:"purchase_id"`
+	Item       string `json:"item"`
+	// What was left of the payment.
+	AmountCents int64  `json:"amount_cents"`
+	Currency    string `json:"currency"`
+}
+
+// RefundRequestDecline is an object of the API.
+type RefundRequestDecline struct {
+	// The buyer reads it.
+	Reason string `json:"reason"`
+}
+
+// RefundRequestList is an object of the API.
+type RefundRequestList struct {
+	// How many items are in this answer.
+	Size  int             `json:"size"`
+	Items []RefundRequest `json:"items"`
 }
 
 // PurchaseList is an object of the API.

@@ -367,6 +367,8 @@ export type Product = {
   /** Whom buyers ask. */
   support_email: string;
   refund_terms: string;
+  /** For how many days after a payment by Stripe its buyer can ask for the money back here; 0 for none. */
+  refund_days: number;
   /** Where the icon is, as PNG; another icon has another address. `""` when there is none. */
   icon_url: string;
   updated_at: string;
@@ -564,6 +566,48 @@ export type OrderResultList = {
   /** How many items are in this answer. */
   size: number;
   items: Array<OrderResult>;
+};
+
+/** A buyer's request to have their money back. */
+export type RefundRequest = {
+  id: number;
+  state: "requested" | "refunded" | "declined";
+  /** Whether Stripe was asked for the refund and has not done it yet. */
+  under_way: boolean;
+  partner_id: number;
+  license_key: string;
+  /** The buyer. */
+  user_id: number;
+  /** In the buyer's words; empty when they gave none. */
+  reason: string;
+  /** Why it was declined, for the buyer. */
+  answer: string;
+  /** Why the last refund failed; empty when none did. */
+  failure: string;
+  /** The payments that it covers, newest first. */
+  payments: Array<RefundRequestPayment>;
+  created_at: string;
+  decided_at: string;
+  updated_at: string;
+};
+
+export type RefundRequestPayment = {
+  purchase_id: number;
+  item: string;
+  /** What was left of the payment. */
+  amount_cents: number;
+  currency: string;
+};
+
+export type RefundRequestDecline = {
+  /** The buyer reads it. */
+  reason: string;
+};
+
+export type RefundRequestList = {
+  /** How many items are in this answer. */
+  size: number;
+  items: Array<RefundRequest>;
 };
 
 export type PurchaseList = {
@@ -1218,7 +1262,7 @@ export type Today = {
 };
 
 export type TodayGroup = {
-  kind: "queue_old" | "disk_full" | "backup_old" | "job_failed" | "dispute_open" | "payment_problem" | "refunded_working" | "plan_unchecked" | "endpoint_parked" | "endpoint_failing" | "events_given_up" | "cannot_redeem" | "mail_given_up" | "certificate_ends" | "key_ends" | "url_unproven" | "no_contacts";
+  kind: "queue_old" | "disk_full" | "backup_old" | "job_failed" | "dispute_open" | "payment_problem" | "refund_requested" | "refunded_working" | "plan_unchecked" | "endpoint_parked" | "endpoint_failing" | "events_given_up" | "cannot_redeem" | "mail_given_up" | "certificate_ends" | "key_ends" | "url_unproven" | "no_contacts";
   items: Array<TodayItem>;
   /** How many of the kind are not listed. */
   rest: number;
@@ -1975,6 +2019,27 @@ export interface Operations {
   "GET /operator/v1/purchases/{id}": {
     path: { id: number };
     answer: PurchaseDetail;
+  };
+  /** List refund requests of buyers */
+  "GET /operator/v1/refund-requests": {
+    query?: { state?: "requested" | "refunded" | "declined"; partner_id?: number; cursor?: string; limit?: number };
+    answer: RefundRequestList;
+  };
+  /** Read a refund request */
+  "GET /operator/v1/refund-requests/{id}": {
+    path: { id: number };
+    answer: RefundRequest;
+  };
+  /** Decline a refund request */
+  "POST /operator/v1/refund-requests/{id}/decline": {
+    path: { id: number };
+    body: RefundRequestDecline;
+    answer: RefundRequest;
+  };
+  /** Refund what a buyer asked for */
+  "POST /operator/v1/refund-requests/{id}/refund": {
+    path: { id: number };
+    answer: RefundRequest;
   };
   /** Record a refund */
   "POST /operator/v1/refunds": {

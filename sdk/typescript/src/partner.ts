@@ -416,6 +416,8 @@ export type Product = {
   /** Whom buyers ask. */
   support_email: string;
   refund_terms: string;
+  /** For how many days after a payment by Stripe its buyer can ask for the money back; 0 for none. */
+  refund_days: number;
   /** Where the icon is, as PNG; another icon has another address. `""` when there is none. */
   icon_url: string;
   /** The page that buyers see. */
@@ -428,6 +430,8 @@ export type ProductChange = {
   website?: string;
   support_email?: string;
   refund_terms?: string;
+  /** Applies to later payments only. */
+  refund_days?: number;
   /** A picture in base64; `""` removes the icon. */
   icon?: string;
 };
