@@ -128,11 +128,9 @@ func (l *Licenses) dispute(w http.ResponseWriter, r *http.Request, v *Visit) err
 	if c.Buyer.ID != 0 {
 		view.Buyer.Cell = ui.Cell{Text: personName(c.Buyer), URL: v.Path(peoplePath+"/%d", c.Buyer.ID)}
 	}
+	view.Order.Cell = ui.Cell{Text: c.Checkout.Item, URL: v.Path(ordersPath+"/%s", c.Checkout.Ref)}
 	if key := c.License.Key; key != "" {
 		view.License = factView{"License", ui.Cell{Text: key, Code: true, URL: v.Path(licensesPath+"/%s", key)}}
-		view.Order.Cell = ui.Cell{Text: c.Checkout.Item, URL: v.Path(purchasesPath+"/%d", c.Checkout.PurchaseID)}
-	} else {
-		view.Order.Cell = ui.Cell{Text: c.Checkout.Item}
 	}
 	for _, name := range payment.EvidenceFields {
 		f := evidenceFields[name]

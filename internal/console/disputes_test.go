@@ -55,11 +55,14 @@ func TestDispute(t *testing.T) {
 	wants(t, b.Follow(b.Press(b.Get(at+"/evidence"), "Save the evidence", "collect", "yes")), http.StatusOK, "collected again", "a software license for Tide Planner")
 	wantsNone(t, b.Get(at), "They used it every day.")
 	b.Follow(b.Press(b.Get(at+"/evidence"), "Save the evidence", "customer_name", "Ann"))
+	order := b.Get(path("/orders/%s", c.Ref))
+	wants(t, order, http.StatusOK, "Send the evidence on the page of dispute "+id+" by ")
 	ask := b.Get(at+"/send").Want(http.StatusOK, "Send the evidence to Stripe")
 	wants(t, b.Follow(b.Press(ask, "Send it")), http.StatusOK, "on its way to Stripe")
 	work()
 	wants(t, b.Get(at), http.StatusOK, "Stripe has these texts.", "The evidence was sent, and the bank decides.", "It is final.")
 	wantsNone(t, b.Get(at), "Send the evidence…", "Edit it…")
+	wants(t, b.Get(path("/orders/%s", c.Ref)), http.StatusOK, "The evidence was sent, and the bank decides.")
 	if p := b.Press(ask, "Send it"); p.Status != http.StatusConflict {
 		t.Errorf("sent again: %d %s", p.Status, p.Text())
 	}

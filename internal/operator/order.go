@@ -132,17 +132,21 @@ type orderCaseJSON struct {
 
 // orderDisputeJSON is a dispute of an order on the wire.
 type orderDisputeJSON struct {
-	ID        string    `json:"id"`
-	Status    string    `json:"status"`
-	Amount    int64     `json:"amount_cents"`
-	Currency  string    `json:"currency"`
-	CreatedAt wire.Time `json:"created_at"`
-	UpdatedAt wire.Time `json:"updated_at"`
+	ID          string    `json:"id"`
+	Status      string    `json:"status"`
+	Reason      string    `json:"reason"`
+	Amount      int64     `json:"amount_cents"`
+	Currency    string    `json:"currency"`
+	DueBy       mayTime   `json:"due_by"`
+	Submissions int       `json:"submission_count"`
+	CreatedAt   wire.Time `json:"created_at"`
+	UpdatedAt   wire.Time `json:"updated_at"`
 }
 
 func orderDisputeOf(d payment.Dispute) orderDisputeJSON {
 	return orderDisputeJSON{
-		d.ID, d.Status, d.Amount, d.Currency, wire.Time(d.CreatedAt), wire.Time(d.UpdatedAt),
+		d.ID, d.Status, d.Reason, d.Amount, d.Currency, mayTime(d.DueBy), d.Submissions, wire.Time(d.CreatedAt),
+		wire.Time(d.UpdatedAt),
 	}
 }
 

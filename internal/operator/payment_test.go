@@ -83,6 +83,28 @@ func testPayments(t *testing.T, h *harness) {
 		t.Errorf("left %s", a.Body)
 	}
 	h.checkOrders(stripe, sold)
+	h.checkDispute(stripe, h.pay(stripe, ann, 4900))
+}
+
+// checkDispute opens a dispute about an order: the order and Today have its deadline.
+func (h *harness) checkDispute(stripe *fakestripe.Server, sold payment.Checkout) {
+	h.Helper()
+	id := stripe.Dispute(sold.SessionID, "needs_response")
+	events := stripe.Events()
+	e := events[len(events)-1]
+	h.Must(h.Payments.Receive(h.Context(), e.Body, stripe.Sign(e.Body)))
+	due := `"` + h.Payments.Now().AddDate(0, 0, 7).Format("2006-01-02")
+	for path, want := range map[string][]string{
+		"/orders/" + sold.Ref: {`"state":"disputed"`, `"id":"` + id + `"`, `"reason":"fraudulent"`, `"due_by":` + due, `"submission_count":0`},
+		"/today":              {`"kind":"dispute_open"`, `"subject":"` + id + `"`, `"until":` + due, `"count":4900`},
+	} {
+		a := h.must(http.StatusOK, "GET", "/operator/v1"+path, "")
+		for _, text := range want {
+			if !strings.Contains(a.Body, text) {
+				h.Errorf("%s has no %s: %s", path, text, a.Body)
+			}
+		}
+	}
 }
 
 // checkOrders reads the orders of testPayments: one is refunded by Stripe, one only in our records,

@@ -30,10 +30,7 @@ func (c *OrderCase) next() []string {
 			"Nobody paid before the payment page ended, and nothing was charged. The buyer can order again.",
 		}
 	case payment.OrderDisputed:
-		says = []string{
-			"The buyer's bank asks for the money back, and the license is on hold until the dispute ends. Answer it " +
-				"before its deadline.",
-		}
+		says = c.nextDisputed()
 	case payment.OrderRefunded:
 		says = []string{"The money went back, so the license ended. The buyer can buy again."}
 	case payment.OrderPaid, payment.OrderPartlyRefunded:
@@ -43,6 +40,23 @@ func (c *OrderCase) next() []string {
 		says = append(says, "The payment has an open problem, which needs a person.")
 	}
 	return append(says, c.address()...)
+}
+
+func (c *OrderCase) nextDisputed() []string {
+	says := []string{"The buyer's bank asks for the money back, and the license is on hold until the dispute ends."}
+	for _, f := range c.Disputes {
+		switch {
+		case !f.Unanswered():
+		case f.DueBy.IsZero():
+			says = append(says, "Send the evidence on the page of dispute "+f.ID+".")
+		default:
+			says = append(says, "Send the evidence on the page of dispute "+f.ID+" by "+stamp(f.DueBy)+".")
+		}
+	}
+	if len(says) == 1 {
+		says = append(says, "The evidence was sent, and the bank decides.")
+	}
+	return says
 }
 
 func (c *OrderCase) nextBegun() []string {

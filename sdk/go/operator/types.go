@@ -808,12 +808,18 @@ type ShopOrderList struct {
 type OrderDispute struct {
 	// Stripe's id of it.
 	ID string `json:"id"`
-	// Stripe's word.
-	Status      string    `json:"status"`
-	AmountCents int64     `json:"amount_cents"`
-	Currency    string    `json:"currency"`
-	CreatedAt   time.Time `json:"created_at"`
-	UpdatedAt   time.Time `json:"updated_at"`
+	// Stripe's word; it begins with `warning_` for an inquiry.
+	Status string `json:"status"`
+	// Stripe's word; `""` if it is not known.
+	Reason string `json:"reason"`
+	// The deadline for evidence; `""` if there is none.
+	DueBy rest.Time `json:"due_by"`
+	// How often evidence was submitted.
+	SubmissionCount int       `json:"submission_count"`
+	AmountCents     int64     `json:"amount_cents"`
+	Currency        string    `json:"currency"`
+	CreatedAt       time.Time `json:"created_at"`
+	UpdatedAt       time.Time `json:"updated_at"`
 }
 
 // OrderDisputeList is an object of the API.

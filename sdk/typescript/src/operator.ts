@@ -739,8 +739,14 @@ export type ShopOrderList = {
 export type OrderDispute = {
   /** Stripe's id of it. */
   id: string;
-  /** Stripe's word. */
+  /** Stripe's word; it begins with `warning_` for an inquiry. */
   status: string;
+  /** Stripe's word; `""` if it is not known. */
+  reason: string;
+  /** The deadline for evidence; `""` if there is none. */
+  due_by: string;
+  /** How often evidence was submitted. */
+  submission_count: number;
   amount_cents: number;
   currency: string;
   created_at: string;
