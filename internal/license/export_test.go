@@ -12,3 +12,6 @@ func (g *Gatherer) Waiting(partnerID int64) (n int, under bool) {
 	list, under := g.waiting[partnerID]
 	return len(list), under
 }
+
+// SuspectsQuery is the query of Suspects.
+const SuspectsQuery = suspects

@@ -89,6 +89,21 @@ func TestFindIsBounded(t *testing.T) {
 	}
 }
 
+// TestSuspectsPlan: the list reads its small table first, not all licenses.
+func TestSuspectsPlan(t *testing.T) {
+	if sqldbtest.Postgres() {
+		t.Skip("PostgreSQL has statistics")
+	}
+	h := newHarness(t)
+	plan, err := sqldb.All(t.Context(), h.db, func(r *sqldb.Row, step *string) error {
+		var id, parent, unused int64
+		return r.Scan(&id, &parent, &unused, step)
+	}, `EXPLAIN QUERY PLAN `+license.SuspectsQuery, 10)
+	if text := strings.Join(plan, "\n"); err != nil || !strings.Contains(text, "SCAN w") || strings.Contains(text, "SCAN l") {
+		t.Errorf("it is read by\n%s\n%v", text, err)
+	}
+}
+
 // TestFindPlans checks that an index serves every search, on both databases.
 func TestFindPlans(t *testing.T) {
 	h := newHarness(t)

@@ -14,11 +14,14 @@ type Suspect struct {
 	Key       string
 }
 
+// suspects is ordered by the small table, so that SQLite does not walk through all licenses.
+const suspects = `SELECT l.partner_id, l.license_key FROM refunded_but_working AS w
+	JOIN licenses AS l ON l.id = w.license_id WHERE NOT l.ended ORDER BY w.license_id LIMIT $1`
+
 // Suspects returns licenses that were refunded but still work, oldest first.
 func Suspects(ctx context.Context, from sqldb.Reader, most int) ([]Suspect, error) {
 	list, err := sqldb.All(ctx, from, func(r *sqldb.Row, s *Suspect) error { return r.Scan(&s.PartnerID, &s.Key) },
-		`SELECT l.partner_id, l.license_key FROM refunded_but_working AS w JOIN licenses AS l ON l.id = w.license_id
-		WHERE NOT l.ended ORDER BY l.id LIMIT $1`, most)
+		suspects, most)
 	if err != nil {
 		return nil, fmt.Errorf("list licenses that were refunded but still work: %w", err)
 	}

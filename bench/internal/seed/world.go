@@ -144,6 +144,9 @@ func Join(ctx context.Context, db *sqldb.DB, partnerIDs ...int64) ([]account.Use
 				return nil, err
 			}
 		}
+		if u, err = accounts.Get(ctx, u.ID); err != nil { // each membership ended the sessions before it
+			return nil, err
+		}
 		users = append(users, u)
 	}
 	return users, nil
