@@ -1,7 +1,7 @@
 // Package account holds the people who sign in (buyers, members of partners, operators) and the
 // tokens of the marketplace's programs. It identifies, authenticates and erases them. It owns the
-// tables users, login_links, link_requests, sessions, signed_sessions, totp_secrets, passkeys,
-// recovery_codes, used_challenges and operator_tokens.
+// tables users, guests, login_links, guest_links, link_requests, sessions, signed_sessions,
+// totp_secrets, passkeys, recovery_codes, used_challenges and operator_tokens.
 //
 // Every user who signs in has proven an address. A password counts only after a link has been used
 // that was emailed to the address or made by the operator.
@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"claviger/internal/audit"
@@ -61,7 +62,9 @@ type User struct {
 	OperatorSince time.Time
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
-	ErasedAt      time.Time // zero: not erased
+	ErasedAt      time.Time // zero: neither erased nor merged
+	GuestEmail    string    // the address that a guest typed; "" for everyone with an account
+	MergedInto    int64     // the user that has everything of this one; 0: not merged
 }
 
 // Person identifies a user in a request.
@@ -86,7 +89,7 @@ type Store struct {
 }
 
 const columns = `id, email, name, external_id, operator_role, second_factor, session_epoch, staff_epoch, proven_at,
-	pending_since, operator_since, created_at, updated_at, erased_at`
+	pending_since, operator_since, created_at, updated_at, erased_at, guest_email, merged_into`
 
 func (u *User) dest() []any {
 	return []any{
@@ -104,6 +107,8 @@ func (u *User) dest() []any {
 		&u.CreatedAt,
 		&u.UpdatedAt,
 		&u.ErasedAt,
+		&u.GuestEmail,
+		&u.MergedInto,
 	}
 }
 
@@ -165,7 +170,7 @@ func (b *Store) Names(ctx context.Context, ids []int64) (map[int64]string, error
 }
 
 // Called returns the user's display name: the name, or else the email address.
-func (u User) Called() string { return cmp.Or(u.Name, u.Email) }
+func (u User) Called() string { return cmp.Or(u.Name, u.Address()) }
 
 // Users returns the users with the ids, by id, without erased ones.
 func (b *Store) Users(ctx context.Context, ids []int64) (map[int64]User, error) {
@@ -188,14 +193,14 @@ func ByID(ctx context.Context, r sqldb.Reader, ids []int64) (map[int64]User, err
 	return users, nil
 }
 
-// Emails returns the addresses of the users that have one, by id. It also works in the caller's
-// transaction.
+// Emails returns the addresses of the users that have one, by id; of guests, the typed ones. It also
+// works in the caller's transaction.
 func Emails(ctx context.Context, r sqldb.Reader, ids []int64) (map[int64]string, error) {
 	list, err := sqldb.All(
 		ctx,
 		r,
 		scan,
-		`SELECT `+columns+` FROM users WHERE id = ANY($1) AND erased_at = 0 AND email <> ''`,
+		`SELECT `+columns+` FROM users WHERE id = ANY($1) AND erased_at = 0 AND (email <> '' OR guest_email <> '')`,
 		ids,
 	)
 	if err != nil {
@@ -203,7 +208,7 @@ func Emails(ctx context.Context, r sqldb.Reader, ids []int64) (map[int64]string,
 	}
 	emails := make(map[int64]string, len(list))
 	for _, u := range list {
-		emails[u.ID] = u.Email
+		emails[u.ID] = u.Address()
 	}
 	return emails, nil
 }
@@ -259,8 +264,24 @@ func (b *Store) Create(ctx context.Context, by audit.Actor, p Person) (u User, c
 
 // Filter narrows a list of users; empty fields do not narrow it.
 type Filter struct {
-	Email      string // case-insensitive
+	Email      string // case-insensitive; guests who typed it are listed, too
 	ExternalID string
+}
+
+// where returns the condition, and the arguments of the query after those of its own.
+func (f Filter) where(args ...any) (string, []any) {
+	var where strings.Builder
+	if f.Email != "" {
+		args = append(args, validate.EmailKey(f.Email))
+		// Two selects instead of one with OR, so that each uses its partial index.
+		fmt.Fprintf(&where, ` AND id IN (SELECT id FROM users WHERE email_key = $%[1]d AND email_key <> ''
+			UNION SELECT id FROM users WHERE guest_email_key = $%[1]d AND guest_email_key <> '')`, len(args))
+	}
+	if f.ExternalID != "" {
+		args = append(args, f.ExternalID)
+		fmt.Fprintf(&where, " AND external_id = $%d AND external_id <> ''", len(args))
+	}
+	return where.String(), args
 }
 
 // List returns one page of the users that match f, newest first unless the page says otherwise, and
@@ -270,19 +291,7 @@ func (b *Store) List(ctx context.Context, f Filter, p paging.Page) (users []User
 	if p.Order == paging.OldestFirst {
 		order = "ASC"
 	}
-	where := ""
-	args := []any{p.Limit + 1, p.Offset()}
-	add := func(column, value string) {
-		args = append(args, value)
-		// The second half lets the database use the partial index on the column.
-		where += fmt.Sprintf(" AND %s = $%d AND %s <> ''", column, len(args), column)
-	}
-	if f.Email != "" {
-		add("email_key", validate.EmailKey(f.Email))
-	}
-	if f.ExternalID != "" {
-		add("external_id", f.ExternalID)
-	}
+	where, args := f.where(p.Limit+1, p.Offset())
 	users, err = sqldb.All(ctx, b.DB, scan,
 		`SELECT `+columns+` FROM users WHERE id > 0`+where+` ORDER BY id `+order+` LIMIT $1 OFFSET $2`, args...)
 	if err != nil {
@@ -306,15 +315,16 @@ func Erase(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, at time.
 	if err := before.eraseRole(ctx, tx, by, at); err != nil {
 		return User{}, User{}, err
 	}
-	mail.Erase(tx, before.Email)
+	mail.Erase(tx, before.Address())
 	tx.Queue(
 		`UPDATE users SET email = '', email_key = '', name = '', external_id = '', operator = $3, operator_role = '',
-			operator_since = 0, second_factor = $3, password_hash = '',
+			operator_since = 0, second_factor = $3, password_hash = '', guest_email = '', guest_email_key = '',
 		proven_at = 0, pending_since = 0, updated_at = $2, erased_at = $2 WHERE id = $1 AND erased_at = 0`,
 		id,
 		at,
 		false,
 	)
+	endGuest(tx, id, at)
 	tx.Queue(`DELETE FROM login_links WHERE user_id = $1`, id)
 	tx.Queue(`DELETE FROM link_requests WHERE email_key = $1`, validate.EmailKey(before.Email))
 	deleteFactors(tx, id)
@@ -325,9 +335,10 @@ func Erase(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, at time.
 }
 
 // Erased lists the ids of all erased users, in order. After an older backup is restored, they must
-// be erased again.
+// be erased again. Merged users are not among them: others have their licenses.
 func (b *Store) Erased(ctx context.Context) ([]int64, error) {
-	ids, err := sqldb.All(ctx, b.DB, sqldb.Value[int64], `SELECT id FROM users WHERE erased_at <> 0 ORDER BY id`)
+	ids, err := sqldb.All(ctx, b.DB, sqldb.Value[int64], `SELECT id FROM users WHERE erased_at <> 0 AND merged_into = 0
+		ORDER BY id`)
 	if err != nil {
 		return nil, fmt.Errorf("list who was erased: %w", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"claviger/internal/sqldb"
-	"claviger/internal/validate"
 )
 
 // Before returns the users that match f and have a smaller id, newest first, and whether more
@@ -15,19 +14,7 @@ func (b *Store) Before(ctx context.Context, f Filter, id int64, limit int) (user
 	if id <= 0 {
 		id = math.MaxInt64
 	}
-	where := ""
-	args := []any{id, limit + 1}
-	add := func(column, value string) {
-		args = append(args, value)
-		// The second half lets the database use the partial index on the column.
-		where += fmt.Sprintf(" AND %s = $%d AND %s <> ''", column, len(args), column)
-	}
-	if f.Email != "" {
-		add("email_key", validate.EmailKey(f.Email))
-	}
-	if f.ExternalID != "" {
-		add("external_id", f.ExternalID)
-	}
+	where, args := f.where(id, limit+1)
 	users, err = sqldb.All(
 		ctx,
 		b.DB,

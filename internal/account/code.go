@@ -28,6 +28,7 @@ const (
 	CodeUnknownPasskey     = "unknown_passkey"
 	CodeUnknownSession     = "unknown_session"
 	codeUnknownToken       = "unknown_token"
+	CodeHasRole            = "has_role"
 	CodeUnknownUser        = "unknown_user"
 	codeUserConflict       = "user_conflict"
 	CodeUserErased         = "user_erased"

@@ -103,8 +103,19 @@ func emailLink(ctx context.Context, tx *sqldb.Tx, userID int64, token string, no
 
 // ConfirmEmail gives a user the address that a link proves, and notifies the old address. It ends
 // all unused links and all sessions, except those begun with the returned user.
-func (b *Store) ConfirmEmail(ctx context.Context, by audit.Actor, userID int64, token string) (User, error) {
-	return b.changeLogin(ctx, userID, "change an address", func(tx *sqldb.Tx, u *login, now time.Time) error {
+func (b *Store) ConfirmEmail(ctx context.Context, by audit.Actor, userID int64, token string) (u User, err error) {
+	err = b.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		u, err = b.ConfirmEmailIn(ctx, tx, by, userID, token)
+		return err
+	})
+	return u, err
+}
+
+// ConfirmEmailIn does the same as ConfirmEmail, in the caller's transaction.
+func (b *Store) ConfirmEmailIn(
+	ctx context.Context, tx *sqldb.Tx, by audit.Actor, userID int64, token string,
+) (User, error) {
+	return b.changeLoginIn(ctx, tx, userID, "change an address", func(u *login, now time.Time) error {
 		l, err := emailLink(ctx, tx, userID, token, now)
 		if err != nil {
 			return err

@@ -154,6 +154,11 @@ func (b *Store) PeekLink(ctx context.Context, token string) (Opened, error) {
 	var o Opened
 	err := b.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		l, err := liveLink(ctx, tx, token, b.Now())
+		if fault.Is(err, CodeInvalidLink) {
+			g, err := liveGuestLink(ctx, tx, token, b.Now())
+			o = Opened{Purpose: ForPurchase, Email: g.email, Next: g.next}
+			return err
+		}
 		o.Next = l.next
 		if err != nil {
 			return err
@@ -187,36 +192,42 @@ func (b *Store) UseLink(ctx context.Context, token, browser, client string) (Ent
 		return Entry{}, err
 	}
 	var e Entry
-	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
-		now := b.Now()
-		// Lock the user's row before the link's, as everywhere: otherwise two concurrent uses of
-		// two links of one user could deadlock.
-		who, err := sqldb.One(ctx, tx, scanLogin, `UPDATE users SET updated_at = updated_at WHERE erased_at = 0
-			AND id = (SELECT user_id FROM login_links WHERE hash = $1)
-			RETURNING `+columns+`, password_hash`, secret.Hash(token))
-		if errors.Is(err, sqldb.ErrNone) {
-			return invalidLink()
-		}
-		if err != nil {
-			return err
-		}
-		// This conditional update is the gate: it succeeds for one caller only.
-		l, err := sqldb.One(ctx, tx, scanLink, `UPDATE login_links SET used_at = $2
-			WHERE hash = $1 AND used_at = 0 AND expires_at > $2 AND purpose <> $3
-			RETURNING `+linkColumns, secret.Hash(token), now, ForEmail)
-		if errors.Is(err, sqldb.ErrNone) {
-			return deadLink(ctx, tx, token, now)
-		}
-		if err != nil {
-			return err
-		}
-		e = who.enter(tx, l, browser, client, now)
-		return nil
+	err := b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
+		e, err = b.UseLinkIn(ctx, tx, token, browser, client)
+		return err
 	})
 	if err != nil {
 		return Entry{}, fmt.Errorf("use a link: %w", err)
 	}
 	return e, nil
+}
+
+// UseLinkIn does the same as UseLink, in the caller's transaction. After an error the transaction
+// must be rolled back.
+func (b *Store) UseLinkIn(ctx context.Context, tx *sqldb.Tx, token, browser, client string) (Entry, error) {
+	now := b.Now()
+	// Lock the user's row before the link's, as everywhere: otherwise two concurrent uses of two
+	// links of one user could deadlock.
+	who, err := sqldb.One(ctx, tx, scanLogin, `UPDATE users SET updated_at = updated_at WHERE erased_at = 0
+		AND id = (SELECT user_id FROM login_links WHERE hash = $1)
+		RETURNING `+columns+`, password_hash`, secret.Hash(token))
+	if errors.Is(err, sqldb.ErrNone) {
+		return b.useGuestLink(ctx, tx, token, client)
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	// This conditional update is the gate: it succeeds for one caller only.
+	l, err := sqldb.One(ctx, tx, scanLink, `UPDATE login_links SET used_at = $2
+		WHERE hash = $1 AND used_at = 0 AND expires_at > $2 AND purpose <> $3
+		RETURNING `+linkColumns, secret.Hash(token), now, ForEmail)
+	if errors.Is(err, sqldb.ErrNone) {
+		return Entry{}, deadLink(ctx, tx, token, now)
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	return who.enter(tx, l, browser, client, now), nil
 }
 
 // enter applies the effect of a link that was just used.
@@ -285,20 +296,8 @@ func anyLink(ctx context.Context, tx *sqldb.Tx, token string, now time.Time) (li
 		return link{}, invalidLink()
 	case err != nil:
 		return link{}, err
-	case !l.usedAt.IsZero():
-		return l, fault.New(
-			fault.Unknown,
-			CodeLinkUsed,
-			"This link was used already, and works only once; ask for a new one.",
-		)
-	case !l.expiresAt.After(now):
-		return l, fault.New(
-			fault.Unknown,
-			CodeLinkExpired,
-			"This link no longer works: its time is over, or another one was used instead. Ask for a new one.",
-		)
 	}
-	return l, nil
+	return l, linkOver(l.usedAt, l.expiresAt, now)
 }
 
 // deadLink returns the fault that explains why a link does not work.

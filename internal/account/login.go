@@ -50,13 +50,22 @@ func (b *Store) changeLogin(
 	doing string,
 	change func(*sqldb.Tx, *login, time.Time) error,
 ) (User, error) {
-	var l login
+	var u User
 	err := b.DB.Write(ctx, func(tx *sqldb.Tx) (err error) {
-		if l, err = lockLogin(ctx, tx, id); err != nil {
-			return err
-		}
-		return change(tx, &l, b.Now())
+		u, err = b.changeLoginIn(ctx, tx, id, doing, func(l *login, now time.Time) error { return change(tx, l, now) })
+		return err
 	})
+	return u, err
+}
+
+// changeLoginIn does the same as changeLogin, in the caller's transaction.
+func (b *Store) changeLoginIn(
+	ctx context.Context, tx *sqldb.Tx, id int64, doing string, change func(*login, time.Time) error,
+) (User, error) {
+	l, err := lockLogin(ctx, tx, id)
+	if err == nil {
+		err = change(&l, b.Now())
+	}
 	if err != nil {
 		return User{}, fmt.Errorf("%s: %w", doing, err)
 	}

@@ -81,8 +81,15 @@ func (b *Store) answer(ctx context.Context, q request) error {
 		}
 		who := f.byEmail[q.key]
 		n, err := tx.Exec(ctx, `DELETE FROM link_requests WHERE id = $1`, q.id)
-		if err != nil || n == 0 || who == nil || now.Sub(q.at) > LinkLife {
+		if err != nil || n == 0 || now.Sub(q.at) > LinkLife {
 			return err // n is 0 if another node was faster
+		}
+		if who == nil {
+			guest, err := newestGuest(ctx, tx, q.key)
+			if err != nil || guest == 0 {
+				return err
+			}
+			return b.mailGuestAgain(ctx, tx, guest)
 		}
 		u := *who
 		w := signInWords

@@ -55,6 +55,15 @@ var (
 		stray:  ignore,
 		plain:  "The link works once, for 15 minutes.",
 	}
+	movedWords = words{
+		title: "Confirm your email address for %s",
+		opening: "The team of %s changed the email address of your account to this one. Open the link below to " +
+			"confirm it. Until then, nothing that was bought for it is shown.",
+		button: "Confirm the address and sign in",
+		life:   "15 minutes",
+		more:   "If the link no longer works, ask for another one on the sign-in page.",
+		stray:  ignore,
+	}
 	takenWords = words{
 		title: "This email address has an account at %s already",
 		opening: "Somebody with another account at %s wanted to use this email address for it. It has an account " +

@@ -34,6 +34,7 @@ import (
 	"claviger/internal/job"
 	"claviger/internal/license"
 	"claviger/internal/mail"
+	"claviger/internal/merge"
 	"claviger/internal/oauth"
 	"claviger/internal/operator"
 	"claviger/internal/outage"
@@ -77,6 +78,7 @@ type Services struct {
 	Support      *support.Store
 	Today        *today.Store
 	Payments     *payment.Store
+	Merges       *merge.Store
 
 	Simulator *simulator.Simulator
 	Checks    *profile.Runs
@@ -303,10 +305,11 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 
 // accounts returns the store of users.
 func (a *App) accounts(r *Services, box *secret.Sealer) *account.Store {
-	return &account.Store{
+	r.Merges = &merge.Store{DB: r.DB, Now: a.cfg.Now, Accounts: &account.Store{
 		DB: r.DB, Now: a.cfg.Now, PublicURL: a.url, Marketplace: a.cfg.Name, Mail: r.Mail, Sealer: box,
 		Require: a.cfg.RequireSecondFactor, TokenUses: account.NewTokenUses(r.DB, a.log),
-	}
+	}}
+	return r.Merges.Accounts
 }
 
 // guesses is the number of wrong keys or tokens per minute and address before the client is told to
@@ -345,7 +348,7 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 		Readers:         &wire.Share{Total: readersForPartners(r.DB)}, Bytes: &wire.Share{Total: unsent},
 	}
 	marketplace := &operator.Operator{
-		Common: common, Accounts: r.Accounts, Profiles: r.Profiles, Webhooks: r.Webhooks,
+		Common: common, Accounts: r.Accounts, Merges: r.Merges, Profiles: r.Profiles, Webhooks: r.Webhooks,
 		Audit: r.Audit, Support: r.Support,
 		TestMail: r.TestMail, Payments: r.Payments, Guard: guard, Batches: &wire.Share{Total: 8}, Bulk: r.Bulk,
 		Service: operator.Service{

@@ -49,7 +49,8 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 		Search: console.Search{Support: r.Support, Accounts: r.Accounts, Payments: r.Payments},
 		Bulk:   console.Bulk{Jobs: r.Bulk, Live: console.BulkLive(r.Bulk, a.log)},
 		People: console.People{
-			Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, Support: r.Support, Payments: r.Payments,
+			Accounts: r.Accounts, Merges: r.Merges, Partners: r.Partners, Licenses: r.Licenses, Support: r.Support,
+			Payments: r.Payments,
 		},
 		Licenses: console.Licenses{
 			Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, Webhooks: r.Webhooks, Support: r.Support,

@@ -46,6 +46,9 @@ func (a *App) policy() webhook.Policy {
 	}
 }
 
+// sendsMail reports whether emails reach people.
+func (a *App) sendsMail() bool { return a.cfg.Mail.Configured() || a.cfg.Catcher != nil }
+
 // notices returns a function that emails buyers about their purchases. It is nil if notices are off
 // or no email can be sent: each email would fail and appear among the failed ones.
 func (a *App) notices(box *mail.Outbox) func(context.Context, *sqldb.Tx, []license.News) error {
@@ -64,8 +67,7 @@ func (a *App) notices(box *mail.Outbox) func(context.Context, *sqldb.Tx, []licen
 
 // tellsBuyers reports whether buyers are emailed about their purchases.
 func (a *App) tellsBuyers() bool {
-	sent := a.cfg.Mail.Configured() || a.cfg.Catcher != nil
-	return sent && cmp.Or(a.cfg.MailBuyers, notice.Nobody) != notice.Nobody
+	return a.sendsMail() && cmp.Or(a.cfg.MailBuyers, notice.Nobody) != notice.Nobody
 }
 
 // send joins the cluster and sends webhooks until ctx ends.

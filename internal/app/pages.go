@@ -91,7 +91,7 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 		return s
 	}
 	people := &signin.Handler{
-		Site: site(signinPages), Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses,
+		Site: site(signinPages), Accounts: r.Accounts, Merges: r.Merges, Partners: r.Partners, Licenses: r.Licenses,
 		OAuth: r.OAuth, Sealer: r.OAuth.Sealer, Now: a.cfg.Now, Mailbox: a.cfg.Mailbox, Requests: r.Payments.Requests,
 	}
 	// The rate limit is for programs; password guessing is limited even without it. With test
@@ -102,7 +102,7 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 	buyers := &shop.Shop{
 		Site: site(shopPages), Partners: r.Partners, Licenses: r.Licenses, Webhooks: r.Webhooks, OAuth: r.OAuth,
 		Payments: r.Payments, Now: a.cfg.Now, ShowAfter: 200 * time.Millisecond, WaitAtMost: time.Second,
-		TestMoney: a.cfg.TestMoney,
+		TestMoney: a.cfg.TestMoney, Guests: a.sendsMail(), Throttle: people.Throttle,
 	}
 	members := &portal.Handler{
 		Site: site(portalPages), Partners: r.Partners, Profiles: r.Profiles, Checks: r.Checks, Licenses: r.Licenses,

@@ -57,10 +57,10 @@ func (c Config) validStripe() error {
 // payments creates the service that sells for money.
 func (a *App) payments(r *Services, box *secret.Sealer) *payment.Store {
 	b := &payment.Store{
-		DB: r.DB, Now: a.cfg.Now, Sealer: box, Licenses: r.Licenses, PublicURL: a.url, Log: a.log,
-		Wake: a.node.Waker(paymentJob), Marketplace: cmp.Or(a.cfg.Name, "Claviger"),
+		DB: r.DB, Now: a.cfg.Now, Sealer: box, Licenses: r.Licenses, Accounts: r.Accounts, PublicURL: a.url,
+		Log: a.log, Wake: a.node.Waker(paymentJob), Marketplace: cmp.Or(a.cfg.Name, "Claviger"),
 	}
-	if a.cfg.Mail.Configured() || a.cfg.Catcher != nil { // otherwise each email would fail
+	if a.sendsMail() { // otherwise each email would fail
 		b.Mail = r.Mail
 	}
 	b.Requests = a.refundRequests(r)

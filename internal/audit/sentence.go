@@ -172,6 +172,8 @@ var sentences = map[string]string{
 	"user.sign_up":             "Signed up.",
 	"user.update":              "Changed an account.",
 	"user.erase":               "Erased an account.",
+	"user.guest":               "Started a purchase without an account.",
+	"user.merge":               "Merged a person into another one.",
 	"user.operator":            "Changed a role in the team of the marketplace.",
 	"user.link":                "Made a sign-in link.",
 	"user.sign_in":             "Signed in.",

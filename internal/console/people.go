@@ -9,6 +9,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/license"
+	"claviger/internal/merge"
 	"claviger/internal/partner"
 	"claviger/internal/payment"
 	"claviger/internal/support"
@@ -19,6 +20,7 @@ import (
 type People struct {
 	section
 	Accounts *account.Store
+	Merges   *merge.Store
 	Partners *partner.Store
 	Licenses *license.Store
 	Support  *support.Store
@@ -36,6 +38,8 @@ func (p *People) table() []Route {
 		act(personPath+"/link", account.Support, p.link),
 		act(endSessionsPath, account.Support, p.endSessions),
 		act(endSessionPath, account.Support, p.endSession),
+		act(personPath+"/email", account.Admin, p.setEmail),
+		act(personPath+"/merge", account.Admin, p.merge),
 		act(personPath+"/erase", account.Admin, p.erase),
 	)
 }
@@ -216,8 +220,15 @@ func personFacts(u account.User) []factView {
 		{"Known since", ui.Cell{At: u.CreatedAt, Exact: true}},
 	}
 	switch {
+	case u.MergedInto != 0:
+		return append(facts, factView{"Merged", ui.Cell{At: u.ErasedAt, Exact: true}},
+			factView{"Into", ui.Cell{Text: fmt.Sprintf("Person %d", u.MergedInto)}})
 	case !u.ErasedAt.IsZero():
 		return append(facts, factView{"Erased", ui.Cell{At: u.ErasedAt, Exact: true}})
+	case u.Guest():
+		facts = append(
+			facts, factView{"Guest", ui.Cell{Text: "paid without an account: nobody has opened the link that was mailed"}},
+		)
 	case u.ProvenAt.IsZero():
 		facts = append(
 			facts, factView{"Address", ui.Cell{Text: "not proven yet: nobody has opened a link that was mailed to it"}},

@@ -41,6 +41,9 @@ func (p *People) mayAssist(r *http.Request, v *Visit, u account.User) error {
 
 // acts returns the acts on a person.
 func (p *People) acts(r *http.Request, v *Visit, u account.User, member bool) ([]choice, error) {
+	if u.MergedInto != 0 {
+		return []choice{{Label: "Nothing", Why: fmt.Sprintf("Person %d has everything of this one.", u.MergedInto)}}, nil
+	}
 	if !u.ErasedAt.IsZero() {
 		return []choice{{Label: "Nothing", Why: "The person was erased."}}, nil
 	}
@@ -62,7 +65,18 @@ func (p *People) acts(r *http.Request, v *Visit, u account.User, member bool) ([
 	if !v.May(account.Admin) {
 		erase = choice{Label: "Erase", Why: "Needs the role admin."}
 	}
-	return []choice{link, endAllChoice(v, u, member), erase}, nil
+	return []choice{
+		link, endAllChoice(v, u, member), adminChoice(v, u, "Change the email address", "email"),
+		adminChoice(v, u, "Merge into another person", "merge"), erase,
+	}, nil
+}
+
+// adminChoice returns an act on a person that only admins may do.
+func adminChoice(v *Visit, u account.User, label, page string) choice {
+	if !v.May(account.Admin) {
+		return choice{Label: label, Why: "Needs the role admin."}
+	}
+	return choice{Label: label + "…", URL: v.Path(peoplePath+"/%d/"+page, u.ID)}
 }
 
 // needsAdmin is the reason shown to support.

@@ -91,8 +91,12 @@ func peopleTable(v *Visit, list []account.User) ui.Table {
 // personName returns the name of a person in lists.
 func personName(u account.User) string {
 	switch {
+	case u.MergedInto != 0:
+		return fmt.Sprintf("Person %d (merged into %d)", u.ID, u.MergedInto)
 	case !u.ErasedAt.IsZero():
 		return fmt.Sprintf("Person %d (erased)", u.ID)
+	case u.Guest():
+		return u.GuestEmail + " (guest)"
 	case u.Email != "":
 		return u.Email
 	}

@@ -225,3 +225,12 @@ func (r *Store) ReceiptOf(ctx context.Context, saleID, buyerID int64) (Receipt, 
 	c.Partly = open > 0 && closed > 0
 	return c, nil
 }
+
+// Payer returns the buyer of a purchase, 0 if the purchase or its buyer is unknown.
+func (r *Store) Payer(ctx context.Context, saleID int64) (int64, error) {
+	id, err := sqldb.One(ctx, r.DB, sqldb.Value[int64], `SELECT user_id FROM purchases WHERE id = $1`, saleID)
+	if err != nil && !errors.Is(err, sqldb.ErrNone) {
+		return 0, fmt.Errorf("find the buyer of a purchase: %w", err)
+	}
+	return id, nil
+}

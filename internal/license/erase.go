@@ -16,8 +16,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// errOwnsMore reports that the user owns licenses of a partner that is not locked.
-var errOwnsMore = errors.New("the user owns licenses of another partner, too")
+// ErrOwnsMore reports that the user owns licenses of a partner that is not locked.
+var ErrOwnsMore = errors.New("the user owns licenses of another partner, too")
 
 // eraseTries limits how often an erasure restarts because licenses of further partners were bought
 // for the user concurrently.
@@ -31,14 +31,14 @@ const eraseTries = 10
 // the lock of the user whether it has locked all partners, and restarts if it has not.
 func (r *Store) EraseUser(ctx context.Context, by audit.Actor, userID int64) (account.User, error) {
 	var erased account.User
-	err := errOwnsMore
-	for try := 0; try < eraseTries && errors.Is(err, errOwnsMore); try++ {
+	err := ErrOwnsMore
+	for try := 0; try < eraseTries && errors.Is(err, ErrOwnsMore); try++ {
 		err = r.write(ctx, func(tx *sqldb.Tx) (err error) {
 			erased, err = r.eraseUser(ctx, tx, by, userID)
 			return err
 		})
 	}
-	if errors.Is(err, errOwnsMore) {
+	if errors.Is(err, ErrOwnsMore) {
 		return account.User{}, fault.New(
 			fault.Conflict,
 			codeUserBusy,
@@ -112,7 +112,7 @@ func (r *Store) eraseOwned(ctx context.Context, tx *sqldb.Tx, txs map[int64]*par
 		return fmt.Errorf("find the licenses of user %d: %w", userID, err)
 	}
 	if slices.ContainsFunc(owned, func(l License) bool { return txs[l.PartnerID] == nil }) {
-		return errOwnsMore
+		return ErrOwnsMore
 	}
 	for len(owned) > 0 {
 		n := 1

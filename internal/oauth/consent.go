@@ -127,25 +127,30 @@ type Connection struct {
 	Since   time.Time
 }
 
-// Consents returns the valid connections of a user, newest license first.
+// Consents returns the valid connections of a user, newest license first. A guest may have agreed
+// before the user took over the license.
 func (s *Server) Consents(ctx context.Context, userID int64) ([]Connection, error) {
 	type consent struct {
 		licenseID, epoch int64
 		since            time.Time
 	}
+	owned, err := s.Licenses.Owned(ctx, userID)
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]int64, len(owned))
+	for i, l := range owned {
+		ids[i] = l.ID
+	}
 	given, err := sqldb.All(ctx, s.DB, func(r *sqldb.Row, c *consent) error {
 		return r.Scan(&c.licenseID, &c.epoch, &c.since)
-	}, `SELECT license_id, epoch, created_at FROM oauth_consents WHERE user_id = $1`, userID)
+	}, `SELECT license_id, epoch, created_at FROM oauth_consents WHERE license_id = ANY($1)`, ids)
 	if err != nil {
 		return nil, fmt.Errorf("list the consents of a user: %w", err)
 	}
 	byLicense := make(map[int64]consent, len(given))
 	for _, c := range given {
 		byLicense[c.licenseID] = c
-	}
-	owned, err := s.Licenses.Owned(ctx, userID)
-	if err != nil {
-		return nil, err
 	}
 	var list []Connection
 	for _, l := range owned {

@@ -3,9 +3,11 @@ package oauth
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/go-jose/go-jose/v4"
 
+	"claviger/internal/account"
 	"claviger/internal/partner"
 )
 
@@ -61,7 +63,13 @@ func (k *Keys) verified(ctx context.Context, token string) ([]byte, error) {
 	return nil, nil
 }
 
-// Expects reports whether a user matches the partner's id_token_hint, if any.
-func (s *Server) Expects(r Request, userID int64) bool {
-	return r.Subject == "" || r.Subject == s.subject(r.Partner.ID, userID)
+// Expects reports whether a user matches the partner's id_token_hint, if any. The token may have been
+// given to a user who was merged into this one.
+func (s *Server) Expects(ctx context.Context, r Request, userID int64) (bool, error) {
+	if r.Subject == "" || r.Subject == s.subject(r.Partner.ID, userID) {
+		return true, nil
+	}
+	merged, err := account.Merged(ctx, s.DB, userID)
+	is := func(id int64) bool { return r.Subject == s.subject(r.Partner.ID, id) }
+	return slices.ContainsFunc(merged, is), err
 }

@@ -45,12 +45,12 @@ func TestHint(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", alg, err)
 		}
-		if !w.Expects(r, 7) || w.Expects(r, 8) {
-			t.Errorf("%s: expects user 7: %t, user 8: %t", alg, w.Expects(r, 7), w.Expects(r, 8))
+		if !w.expects(r, 7) || w.expects(r, 8) {
+			t.Errorf("%s: expects user 7: %t, user 8: %t", alg, w.expects(r, 7), w.expects(r, 8))
 		}
 	}
 	r, err := w.hinted(p, "")
-	if err != nil || !w.Expects(r, 7) || !w.Expects(r, 8) {
+	if err != nil || !w.expects(r, 7) || !w.expects(r, 8) {
 		t.Errorf("without a hint somebody is not expected, or %v", err)
 	}
 }
@@ -64,7 +64,7 @@ func TestHintOfReplacedKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.clock.Advance(2 * time.Hour)
-	if r, err := w.hinted(p, token); err != nil || !w.Expects(r, 7) {
+	if r, err := w.hinted(p, token); err != nil || !w.expects(r, 7) {
 		t.Errorf("by a key that is still published: %v", err)
 	}
 	w.clock.Advance(6 * time.Minute)
@@ -135,4 +135,14 @@ func forged(t *testing.T, token string) string {
 		t.Fatal(err)
 	}
 	return text
+}
+
+// expects reports whether a user matches the hint of a request.
+func (w *harness) expects(r oauth.Request, userID int64) bool {
+	w.Helper()
+	ok, err := w.Expects(w.Context(), r, userID)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return ok
 }

@@ -60,7 +60,7 @@ func newHarnessWith(t testing.TB, c *wiretest.Contract) *harness {
 			Partners: a.Partners, Licenses: a.Licenses, Events: a.Events, History: a.History, Redeliveries: a.Redeliveries,
 			Requests: a.Requests, Exports: a.Exports, Stats: a.Stats, PublicURL: publicURL,
 		},
-		Accounts: a.Accounts, Profiles: a.Profiles, Webhooks: a.Webhooks, Audit: a.Audit, Bulk: a.Bulk, Support: a.Support, TestMail: a.TestMail, Payments: a.Payments,
+		Accounts: a.Accounts, Merges: a.Merges, Profiles: a.Profiles, Webhooks: a.Webhooks, Audit: a.Audit, Bulk: a.Bulk, Support: a.Support, TestMail: a.TestMail, Payments: a.Payments,
 		Service: operator.Service{
 			DB: a.DB, Today: a.Today, Mail: a.Mail, Keys: a.OAuth.Keys, Stats: a.Stats,
 			Settings: []operator.Setting{{Name: "secret-key", Value: "(hidden)", From: "CLAVIGER_SECRET_KEY"}},

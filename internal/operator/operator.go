@@ -16,6 +16,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/bulk"
 	"claviger/internal/fault"
+	"claviger/internal/merge"
 	"claviger/internal/outage"
 	"claviger/internal/payment"
 	"claviger/internal/profile"
@@ -28,6 +29,7 @@ import (
 type Operator struct {
 	answers.Common
 	Accounts *account.Store
+	Merges   *merge.Store
 	Profiles *profile.Store
 	Webhooks *webhook.Outbox
 	Audit    *audit.Log
@@ -94,12 +96,6 @@ func (o *Operator) Routes() []wire.Route {
 		list("/partners/{id}/requests", o.aboutPartner(o.PartnerRequests)),
 		list("/partners/{id}/stats", o.aboutPartner(o.PartnerStats)),
 
-		on(account.Admin, "POST", "/users", o.createUser),
-		list("/users", o.listUsers),
-		on(account.Read, "GET", "/users/{id}", o.getUser),
-		on(account.Admin, "DELETE", "/users/{id}", o.eraseUser),
-		on(account.Support, "POST", "/users/{id}/session", o.makeLink),
-
 		on(account.Sell, "POST", "/refunds", o.refund),
 		on(account.Sell, "POST", "/refunds/{id}/reverse", o.reverseRefund),
 
@@ -117,7 +113,8 @@ func (o *Operator) Routes() []wire.Route {
 
 		list("/events", o.feed),
 		on(account.Support, "POST", "/events/{id}/redeliver", o.redeliver),
-	}, o.saleRoutes(auth, on, list), o.sessionRoutes(on), o.contactRoutes(on), o.deliveryRoutes(on, list),
+	}, o.saleRoutes(auth, on, list), o.userRoutes(on, list), o.sessionRoutes(on), o.contactRoutes(on),
+		o.deliveryRoutes(on, list),
 		o.exportRoutes(list), o.bulkRoutes(on, list), o.serviceRoutes(on, list), o.paymentRoutes(on),
 		o.searchRoutes(on, list), o.orderRoutes(on, list), o.refundRequestRoutes(on, list))
 }

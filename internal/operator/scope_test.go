@@ -70,6 +70,8 @@ GET    /operator/v1/licenses/{key}/timeline      read sell support
 GET    /operator/v1/purchases/search             read sell support
 GET    /operator/v1/purchases/{id}               read sell support
 GET    /operator/v1/users/{id}/erasure
+PATCH  /operator/v1/users/{id}
+POST   /operator/v1/users/{id}/merge
 GET    /operator/v1/licenses                     read sell support
 GET    /operator/v1/exports/licenses               read sell support
 GET    /operator/v1/exports/purchases              read sell support

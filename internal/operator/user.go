@@ -15,6 +15,8 @@ type userJSON struct {
 	Email      string    `json:"email"`
 	Name       string    `json:"name"`
 	ExternalID string    `json:"external_id"`
+	GuestEmail string    `json:"guest_email"`
+	MergedInto int64     `json:"merged_into"`
 	CreatedAt  wire.Time `json:"created_at"`
 	UpdatedAt  wire.Time `json:"updated_at"`
 	ErasedAt   mayTime   `json:"erased_at"`
@@ -23,6 +25,7 @@ type userJSON struct {
 func userOf(u account.User) userJSON {
 	return userJSON{
 		ID: u.ID, Email: u.Email, Name: u.Name, ExternalID: u.ExternalID,
+		GuestEmail: u.GuestEmail, MergedInto: u.MergedInto,
 		CreatedAt: wire.Time(u.CreatedAt), UpdatedAt: wire.Time(u.UpdatedAt), ErasedAt: mayTime(u.ErasedAt),
 	}
 }
@@ -46,6 +49,22 @@ func (b personBody) buyer() (*account.Person, error) {
 		err = fault.New(f.Kind, f.Code, "user.%s", f.Text).On("user." + f.Field)
 	}
 	return &p, err
+}
+
+// userRoutes returns the routes of users.
+func (o *Operator) userRoutes(
+	on func(account.Scope, string, string, wire.Handler[account.Token]) wire.Route,
+	list func(string, wire.Handler[account.Token]) wire.Route,
+) []wire.Route {
+	return []wire.Route{
+		on(account.Admin, "POST", "/users", o.createUser),
+		list("/users", o.listUsers),
+		on(account.Read, "GET", "/users/{id}", o.getUser),
+		on(account.Admin, "PATCH", "/users/{id}", o.updateUser),
+		on(account.Admin, "POST", "/users/{id}/merge", o.mergeUser),
+		on(account.Admin, "DELETE", "/users/{id}", o.eraseUser),
+		on(account.Support, "POST", "/users/{id}/session", o.makeLink),
+	}
 }
 
 func (o *Operator) createUser(w http.ResponseWriter, r *http.Request, t account.Token) error {
@@ -83,6 +102,49 @@ func (o *Operator) listUsers(w http.ResponseWriter, r *http.Request, _ account.T
 
 func (o *Operator) getUser(w http.ResponseWriter, r *http.Request, _ account.Token) error {
 	u, err := o.Accounts.Get(r.Context(), pathID(r))
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusOK, userOf(u))
+}
+
+// userChange is a change of a user.
+type userChange struct {
+	Email string `json:"email"`
+}
+
+func (o *Operator) updateUser(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	var b userChange
+	if _, err := decode(w, r, &b); err != nil {
+		return err
+	}
+	if _, err := o.Accounts.Get(r.Context(), pathID(r)); err != nil {
+		return err
+	}
+	u, err := o.Accounts.SetEmail(r.Context(), actor(t), pathID(r), b.Email)
+	if err != nil {
+		return err
+	}
+	return wire.JSON(w, http.StatusOK, userOf(u))
+}
+
+// userMerge names the user who takes over everything of another one.
+type userMerge struct {
+	Into int64 `json:"into"`
+}
+
+func (o *Operator) mergeUser(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	var b userMerge
+	if _, err := decode(w, r, &b); err != nil {
+		return err
+	}
+	if _, err := o.Accounts.Get(r.Context(), pathID(r)); err != nil {
+		return err
+	}
+	if b.Into <= 0 {
+		return fault.Field("into", "must be the number of the person who takes over everything.")
+	}
+	u, err := o.Merges.People(r.Context(), actor(t), pathID(r), b.Into)
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ type Order struct {
 	Currency   string
 	Credit     int64 // paid earlier; it reduced the price
 	UserID     int64
+	Email      string // fills in the field of the payment page
 	LicenseKey string // the license that changes plans; "": a new one
 	CancelPath string // the page for buyers who cancel
 }
@@ -177,7 +178,7 @@ func (b *Store) checkLimit(ctx context.Context, tx *sqldb.Tx, c Checkout) error 
 // openSession creates the payment page of a checkout. It can be repeated: the provider returns the
 // same session.
 func (b *Store) openSession(ctx context.Context, c Checkout, o Order) (Checkout, error) {
-	f, err := b.Stripe.createSession(ctx, c, b.PublicURL+"/checkout/"+c.Ref, b.PublicURL+o.CancelPath)
+	f, err := b.Stripe.createSession(ctx, c, o.Email, b.PublicURL+"/checkout/"+c.Ref, b.PublicURL+o.CancelPath)
 	if err != nil {
 		return Checkout{}, b.buyerError(ctx, c, err)
 	}

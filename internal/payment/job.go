@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"claviger/internal/account"
 	"claviger/internal/job"
 	"claviger/internal/prune"
 	"claviger/internal/sqldb"
@@ -77,7 +78,7 @@ func (j *Job) Once(ctx context.Context) (more bool, err error) {
 		acts = append(
 			acts,
 			b.askCheckouts, b.sendRefunds, b.sendEvidences, b.askDisputes, b.list, b.answerLookups, b.remindDisputes,
-			b.followRequests,
+			b.followRequests, b.tellGuests,
 		)
 	}
 	var errs []error
@@ -274,10 +275,12 @@ func (b *Store) takeDispute(ctx context.Context, f disputeFact) error {
 	return b.change(ctx, c, func(w *work) error { w.mergeDispute(f); return nil })
 }
 
-// Expiring lists the rows that expire: events that the provider no longer lists, and old evidence.
+// Expiring lists the rows that expire: events that the provider no longer lists, old evidence, and
+// guests who have not paid.
 func Expiring() []prune.Rule {
 	return []prune.Rule{
 		{Table: "payment_events", Key: "provider_id", At: "created_at", Keep: keepEvents},
 		expiringEvidence(),
+		account.PruneGuests(pruneGuests),
 	}
 }

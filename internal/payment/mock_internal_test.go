@@ -53,7 +53,7 @@ func testCalls(t *testing.T, url string) {
 	s := NewStripe(StripeConfig{Key: "sk_test_1", URL: url, Client: &http.Client{Transport: w}})
 	ctx, now := t.Context(), time.Now()
 	c := Checkout{Ref: "co_1_2", Item: "App, Tier 1", Amount: 5900, Currency: "USD", ExpiresAt: now.Add(sessionLife)}
-	_, _ = s.createSession(ctx, c, "https://shop.example/checkout/co_1_2", "https://shop.example/products/1")
+	_, _ = s.createSession(ctx, c, "ann@example.com", "https://shop.example/checkout/co_1_2", "https://shop.example/products/1")
 	_, _ = s.session(ctx, "cs_1")
 	_, _ = s.expireSession(ctx, "cs_1")
 	_, _ = s.refund(ctx, Refund{IntentID: "pi_1", Amount: 5900, Currency: "USD", request: "rq_1"})

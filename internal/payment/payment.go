@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/cluster"
 	"claviger/internal/fault"
@@ -31,7 +32,8 @@ type Store struct {
 	Now       func() time.Time
 	Sealer    *secret.Sealer
 	Licenses  *license.Store
-	Stripe    *Stripe // nil: no payments here
+	Accounts  *account.Store // mails guests; nil: there are none
+	Stripe    *Stripe        // nil: no payments here
 	PublicURL string
 	Mail      *mail.Outbox // to operators; nil: no emails
 	Wake      cluster.Wake // wakes the job

@@ -63,9 +63,11 @@ func LiveKey(key string) bool {
 // Live reports whether the account's key moves real money.
 func (s *Stripe) Live() bool { return s.live }
 
-// createSession creates the payment page of a checkout. All parameters come from the row, so a
-// repeat is the same request.
-func (s *Stripe) createSession(ctx context.Context, c Checkout, successURL, cancelURL string) (sessionFact, error) {
+// createSession creates the payment page of a checkout. Parameters come from the row and from its
+// buyer, so a repeat is the same request, or Stripe refuses it and the checkout ends.
+func (s *Stripe) createSession(
+	ctx context.Context, c Checkout, email, successURL, cancelURL string,
+) (sessionFact, error) {
 	units, ok := stripeAmount(c.Amount, c.Currency)
 	if !ok {
 		return sessionFact{}, errCurrency(c.Currency)
@@ -90,6 +92,9 @@ func (s *Stripe) createSession(ctx context.Context, c Checkout, successURL, canc
 		PaymentIntentData: &stripe.CheckoutSessionCreatePaymentIntentDataParams{
 			Metadata: map[string]string{refKey: c.Ref},
 		},
+	}
+	if email != "" {
+		params.CustomerEmail = stripe.String(email)
 	}
 	params.SetIdempotencyKey(c.Ref)
 	return checkedSession(s.client.V1CheckoutSessions.Create(ctx, params))

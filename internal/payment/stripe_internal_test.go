@@ -25,7 +25,7 @@ func TestNoObject(t *testing.T) {
 		"session": func() error { _, err := s.session(ctx, "cs_1"); return err },
 		"expired": func() error { _, err := s.expireSession(ctx, "cs_1"); return err },
 		"created": func() error {
-			_, err := s.createSession(ctx, Checkout{Amount: 5900, Currency: "USD"}, "https://a.example", "https://b.example")
+			_, err := s.createSession(ctx, Checkout{Amount: 5900, Currency: "USD"}, "ann@example.com", "https://a.example", "https://b.example")
 			return err
 		},
 		"refund":       func() error { _, err := s.refundByID(ctx, "re_1"); return err },
@@ -80,7 +80,7 @@ func TestRefusals(t *testing.T) {
 	if _, err := (&Stripe{}).refund(t.Context(), Refund{Amount: 1, Currency: "UGX"}); err == nil {
 		t.Error("a refund in a currency that Stripe does not have was sent")
 	}
-	if _, err := (&Stripe{}).createSession(t.Context(), Checkout{Amount: 1, Currency: "UGX"}, "", ""); err == nil {
+	if _, err := (&Stripe{}).createSession(t.Context(), Checkout{Amount: 1, Currency: "UGX"}, "ann@example.com", "", ""); err == nil {
 		t.Error("a session in a currency that Stripe does not have was sent")
 	}
 }
@@ -130,7 +130,7 @@ func TestRefundOfRequest(t *testing.T) {
 	t.Cleanup(server.Close)
 	s := NewStripe(StripeConfig{Key: "sk_test_1", URL: server.URL})
 	c := Checkout{Ref: "co_1", Amount: 5900, Currency: "USD", ExpiresAt: time.Now().Add(sessionLife)}
-	session, err := s.createSession(t.Context(), c, "https://a.example", "https://b.example")
+	session, err := s.createSession(t.Context(), c, "ann@example.com", "https://a.example", "https://b.example")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -322,3 +322,8 @@ func (s *Store) Get(ctx context.Context, id int64) (Request, error) {
 	err = addPayments(ctx, s.DB, list)
 	return list[0], err
 }
+
+// Move queues the move of a user's requests to another user, in the transaction that merges the two.
+func Move(tx *sqldb.Tx, from, into int64) {
+	tx.Queue(`UPDATE refund_requests SET user_id = $2 WHERE user_id = $1`, from, into)
+}

@@ -22,10 +22,10 @@ const decidePath = oauth.AuthorizePath + "/decide"
 // connectingRoutes returns the pages that connect a license to its application.
 func (s *Shop) connectingRoutes() []wire.Route {
 	return append(secretPath(
-		s.signedIn(http.MethodGet, "/licensing/{id}/redeem", s.redeemPage),
-		s.signedIn(http.MethodPost, "/licensing/{id}/redeem", s.activate),
-		s.signedIn(http.MethodGet, "/licensing/{id}/consent", s.consentPage),
-		s.signedIn(http.MethodPost, "/licensing/{id}/consent", s.consent),
+		s.buyers(http.MethodGet, "/licensing/{id}/redeem", s.redeemPage),
+		s.buyers(http.MethodPost, "/licensing/{id}/redeem", s.activate),
+		s.buyers(http.MethodGet, "/licensing/{id}/consent", s.consentPage),
+		s.buyers(http.MethodPost, "/licensing/{id}/consent", s.consent),
 	),
 		s.public(http.MethodGet, oauth.AuthorizePath, s.authorize),
 		// OpenID lets an application send its request as a form, always from another site. It
@@ -67,8 +67,14 @@ func (s *Shop) authorize(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	if r.Method == http.MethodHead {
 		return nil // HEAD connects nothing and uses up no sign-in
 	}
+	if v, err = s.asChosenGuest(r, v, a); err != nil {
+		return err
+	}
 	a.signedInForIt = s.signedInFor(r, v, a)
-	if !v.SignedIn() || s.needsSignIn(v, a) {
+	if a.expected, err = s.OAuth.Expects(r.Context(), a.Request, v.User.ID); err != nil {
+		return err
+	}
+	if v.User.ID == 0 || s.needsSignIn(v, a) {
 		return s.askToSignIn(w, r, v, a)
 	}
 	list, err := s.candidates(r, v, a)
@@ -83,6 +89,7 @@ type authorization struct {
 	oauth.Request
 	params        url.Values // passed on by each step
 	signedInForIt bool       // the visitor signed in for this request
+	expected      bool       // the visitor is the user that id_token_hint names, if any
 }
 
 // readAuthorization reads a request from a query or a form.
@@ -174,8 +181,14 @@ func (s *Shop) decide(w http.ResponseWriter, r *http.Request, v *visitor.Visitor
 	case r.PostFormValue("decision") != "allow":
 		return s.refuse(w, r, a.Request, &oauth.Denial{Code: oauth.AccessDenied, Text: "The buyer did not consent."})
 	}
+	if v, err = s.asChosenGuest(r, v, a); err != nil {
+		return err
+	}
 	a.signedInForIt = s.signedInForPage(r, v, a)
-	if !v.SignedIn() || s.needsSignIn(v, a) {
+	if a.expected, err = s.OAuth.Expects(r.Context(), a.Request, v.User.ID); err != nil {
+		return err
+	}
+	if v.User.ID == 0 || s.needsSignIn(v, a) {
 		return s.askToSignIn(w, r, v, a)
 	}
 	return s.connectForApplication(w, r, v, a.Request, r.PostFormValue("license"))

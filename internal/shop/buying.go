@@ -21,9 +21,9 @@ import (
 // buyingRoutes returns the pages of products and of the buyer's licenses.
 func (s *Shop) buyingRoutes() []wire.Route {
 	return append(secretPath(
-		s.signedIn(http.MethodGet, "/licenses/{id}", s.license),
-		s.signedIn(http.MethodGet, "/licenses/{id}/release", s.releasePage),
-		s.signedIn(http.MethodPost, "/licenses/{id}/release", s.release),
+		s.buyers(http.MethodGet, "/licenses/{id}", s.license),
+		s.buyers(http.MethodGet, "/licenses/{id}/release", s.releasePage),
+		s.buyers(http.MethodPost, "/licenses/{id}/release", s.release),
 		s.signedIn(http.MethodGet, "/licensing/{id}/change_plan", s.plans),
 		s.signedIn(http.MethodPost, "/licensing/{id}/change_plan", s.changePlan),
 	),
@@ -32,8 +32,10 @@ func (s *Shop) buyingRoutes() []wire.Route {
 		wire.Public(http.MethodGet, "/products/{id}/icon/{name}", s.icon),
 		s.public(http.MethodPost, "/products/{id}/buy", s.buy),
 		s.signedIn(http.MethodGet, "/products/{id}/buy", s.buyChosen),
+		s.public(http.MethodGet, "/products/{id}/guest", s.guestPage),
+		s.public(http.MethodPost, "/products/{id}/guest", s.buyAsGuest),
 		s.signedIn(http.MethodGet, "/licenses", s.licenses),
-		s.signedIn(http.MethodGet, "/receipts/{id}", s.receipt),
+		s.payers(http.MethodGet, "/receipts/{id}", s.receipt),
 	)
 }
 
@@ -172,8 +174,8 @@ func errNoPlan() error {
 }
 
 // buy sends the buyer to the payment page of a plan. A plan that is free, or paid with test money,
-// is sold immediately, and the redeem page follows. Visitors sign in first, then continue with the
-// same plan.
+// is sold immediately, and the redeem page follows. Visitors type an address for a plan that costs
+// money, and sign in for others.
 func (s *Shop) buy(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	p, err := s.partnerInPath(r)
 	if err != nil {
@@ -185,6 +187,10 @@ func (s *Shop) buy(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) e
 	}
 	if !v.SignedIn() {
 		s.rememberPlan(w, p, plan)
+		if s.sellsToGuests(plan) && !p.Paused() {
+			ui.SeeOther(w, r, guestPath(p, plan))
+			return nil
+		}
 		ui.SeeOther(w, r, visitor.SignIn(chosenPath(p, plan)))
 		return nil
 	}

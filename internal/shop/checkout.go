@@ -43,9 +43,12 @@ func (s *Shop) paysHere(r *http.Request, c payment.Checkout) bool {
 
 // setCookie sets a cookie that scripts cannot read.
 func (s *Shop) setCookie(w http.ResponseWriter, c http.Cookie) {
-	c.HttpOnly, c.SameSite, c.Secure = true, http.SameSiteLaxMode, strings.HasPrefix(s.Site.Pages.PublicURL, "https://")
+	c.HttpOnly, c.SameSite, c.Secure = true, http.SameSiteLaxMode, s.secure()
 	http.SetCookie(w, &c)
 }
+
+// secure reports whether the site is served over https.
+func (s *Shop) secure() bool { return strings.HasPrefix(s.Site.Pages.PublicURL, "https://") }
 
 // checkoutView is the page that a buyer returns to. Visitors who are not known as the buyer learn
 // only whether the payment is done, and that they can sign in.
@@ -60,6 +63,9 @@ type checkoutView struct {
 	Refused bool       // the bank refused the payment
 	Pay     string     // the payment page while it is open
 	Until   time.Time  // when that page ends
+	Masked  string     // enough of the address that a guest typed; "" for people with an account
+	Again   string     // mails the guest's link again
+	Mailed  bool       // it was just mailed again
 }
 
 // waitSeconds is the interval at which a waiting browser asks again.
@@ -73,7 +79,10 @@ func (s *Shop) checkout(w http.ResponseWriter, r *http.Request, v *visitor.Visit
 	if err != nil {
 		return err
 	}
-	own := v.SignedIn() && c.UserID == v.User.ID
+	if v, err = s.asGuest(r, v, c.UserID); err != nil {
+		return err
+	}
+	own := v.User.ID != 0 && c.UserID == v.User.ID
 	known := own || s.paysHere(r, c)
 	if v.SignedIn() && !known {
 		return fault.New(fault.Missing, payment.CodeUnknownCheckout,
@@ -96,6 +105,11 @@ func (s *Shop) checkout(w http.ResponseWriter, r *http.Request, v *visitor.Visit
 			view.Until = c.ExpiresAt
 		}
 	}
+	if known {
+		if err = s.addGuest(r, c, &view); err != nil {
+			return err
+		}
+	}
 	view.State = c.State.String()
 	if c.State == payment.Sold {
 		switch {
@@ -115,7 +129,19 @@ func (s *Shop) checkout(w http.ResponseWriter, r *http.Request, v *visitor.Visit
 	return s.Site.Render(w, r, v, "checkout", page)
 }
 
-// sold redirects to the license.
+// addGuest adds the guest who ordered, if one did, and mails the guest once the order is sold.
+func (s *Shop) addGuest(r *http.Request, c payment.Checkout, view *checkoutView) error {
+	guest, err := s.guestOf(r, c)
+	if err != nil || !guest.Guest() {
+		return err
+	}
+	view.Masked = maskedAddress(guest.GuestEmail)
+	view.Again = checkoutPath(c) + "/mail"
+	view.Mailed = ui.Note(r) != ""
+	return s.Payments.TellGuest(r.Context(), c)
+}
+
+// sold redirects to the license: a new one to the last step before the application.
 func (s *Shop) sold(w http.ResponseWriter, r *http.Request, c payment.Checkout) error {
 	list, err := s.Licenses.OfSale(r.Context(), c.PurchaseID)
 	if err != nil {
@@ -127,6 +153,8 @@ func (s *Shop) sold(w http.ResponseWriter, r *http.Request, c payment.Checkout) 
 	case c.LicenseKey != "":
 		s.Site.Sessions.Flash(r.Context(), "Your plan is now "+c.PlanName+".")
 		ui.SeeOther(w, r, "/licenses/"+list[0].RedemptionID)
+	case !list[0].Redeemed:
+		ui.SeeOther(w, r, "/licensing/"+list[0].RedemptionID+"/consent?paid=1")
 	default:
 		ui.SeeOther(w, r, redeemPath(list[0].RedemptionID))
 	}

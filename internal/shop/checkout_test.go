@@ -50,7 +50,7 @@ func TestWhoSeesACheckout(t *testing.T) {
 	}
 	eve.Get(back).Want(http.StatusNotFound, "Not found")
 	stranger.SignIn(pagetest.Ann, pagetest.Password)
-	stranger.Follow(stranger.Get(back)).Want(http.StatusOK, "Your license for Tide Planner is ready")
+	stranger.Follow(stranger.Get(back)).Want(http.StatusOK, "Connect Tide Planner?")
 	stranger.Get("/checkout/co_1_2").Want(http.StatusNotFound, "Not found")
 
 	// The button leads through sign-in to the license.

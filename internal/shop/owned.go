@@ -23,6 +23,7 @@ type ownedView struct {
 	Redeem  string // the page that connects it
 	Change  string // the page that changes its plan
 	Details string
+	Guest   bool // its owner has no account yet
 
 	plans map[int]partner.Plan // all plans of the partner, by tier
 }
@@ -100,6 +101,7 @@ func (s *Shop) ownLicense(r *http.Request, v *visitor.Visitor) (ownedView, error
 	if err != nil {
 		return ownedView{}, err
 	}
+	views[0].Guest = v.Guest
 	return views[0], nil
 }
 
@@ -108,6 +110,7 @@ type licenseView struct {
 	ownedView
 	Receipts ui.Receipt // on its own page
 	Refund   refundView
+	Masked   string // enough of the address that a guest typed
 }
 
 func (s *Shop) license(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
@@ -125,6 +128,7 @@ func (s *Shop) license(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 	}
 	return s.Site.Render(w, r, v, "license", ui.View{Title: o.Partner.Name, Data: licenseView{
 		ownedView: o, Receipts: s.receiptRows(o, receipts), Refund: refund,
+		Masked: maskedAddress(v.User.GuestEmail),
 	}})
 }
 
@@ -167,7 +171,7 @@ type plansView struct {
 }
 
 // CanChange reports whether the plan of the license can be changed in the shop.
-func (o ownedView) CanChange() bool { return o.Stage != refunded && o.Stage != held }
+func (o ownedView) CanChange() bool { return o.Stage != refunded && o.Stage != held && !o.Guest }
 
 func (s *Shop) plans(w http.ResponseWriter, r *http.Request, v *visitor.Visitor) error {
 	o, err := s.ownLicense(r, v)

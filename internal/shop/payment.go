@@ -15,6 +15,7 @@ import (
 func (s *Shop) paymentRoutes() []wire.Route {
 	return []wire.Route{
 		s.public(http.MethodGet, "/checkout/{ref}", s.checkout),
+		s.public(http.MethodPost, "/checkout/{ref}/mail", s.mailAgain),
 		wire.Public(http.MethodPost, "/stripe/webhook", s.stripeEvent),
 	}
 }
@@ -51,7 +52,7 @@ func paidOrder(
 	return payment.Order{
 		PartnerID: p.ID, Partner: p.Name, Tier: plan.Tier, PlanName: plan.DisplayName(), Amount: amount.Units,
 		Currency: amount.Currency,
-		UserID:   v.User.ID, CancelPath: back,
+		UserID:   v.User.ID, Email: v.User.Address(), CancelPath: back,
 	}
 }
 

@@ -30,7 +30,7 @@ func TestDowngradePage(t *testing.T) {
 	b.Press(b.Get("/products/1"), "Buy Plan 2")
 	session, back := ref(stripe)
 	stripe.Pay(session)
-	change := strings.Replace(b.Get(back).Header.Get("Location"), "/redeem/", "/change_plan", 1)
+	change := strings.Replace(b.Get(back).Header.Get("Location"), "/consent?paid=1", "/change_plan", 1)
 	says(t, b.Get(change), "Your payment of $98.00 covers it. You can go back to Plan 2 later at no cost.")
 	page := b.Get(change + "?tier=1")
 	for _, want := range []string{
@@ -92,7 +92,7 @@ func TestCreditGone(t *testing.T) {
 	b.Press(b.Get("/products/1"), "Buy Plan 2")
 	session, back := ref(stripe)
 	stripe.Pay(session)
-	change := strings.Replace(b.Get(back).Header.Get("Location"), "/redeem/", "/change_plan", 1)
+	change := strings.Replace(b.Get(back).Header.Get("Location"), "/consent?paid=1", "/change_plan", 1)
 	b.Press(b.Get(change+"?tier=4"), "Change plan")
 	form := b.Get(change + "?tier=1")
 	says(t, form, "Due today Nothing")

@@ -111,7 +111,7 @@ func (s *Shop) receipt(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 		return err
 	}
 	return s.Site.Render(w, r, v, "receipt", ui.View{Title: "Receipt " + strconv.FormatInt(c.ID, 10), Data: receiptView{
-		Receipt: c, Status: paidOrRefunded(c), Partner: p, Plan: plan, Email: v.User.Email, Name: v.User.Name,
+		Receipt: c, Status: paidOrRefunded(c), Partner: p, Plan: plan, Email: v.User.Address(), Name: v.User.Name,
 		Back: back, RefundDay: day,
 	}})
 }

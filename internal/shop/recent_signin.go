@@ -51,14 +51,13 @@ func (s *Shop) needsSignIn(v *visitor.Visitor, a authorization) bool {
 	if a.signedInForIt {
 		age = max(age, returnTime) // otherwise a slow visitor would sign in forever
 	}
-	return a.MaxAge >= 0 && s.Now().Sub(v.Signed.At) > age || wantsSignIn(a.Request) && !a.signedInForIt ||
-		!s.OAuth.Expects(a.Request, v.User.ID)
+	return a.MaxAge >= 0 && s.Now().Sub(v.Signed.At) > age || wantsSignIn(a.Request) && !a.signedInForIt || !a.expected
 }
 
 // askToSignIn sends a person to the sign-in page and back, unless the application forbids it or a
 // person other than the expected one has just signed in.
 func (s *Shop) askToSignIn(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, a authorization) error {
-	switch other := !s.OAuth.Expects(a.Request, v.User.ID); {
+	switch {
 	case slices.Contains(a.Prompt, "none"):
 		return s.refuse(
 			w,
@@ -69,7 +68,7 @@ func (s *Shop) askToSignIn(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 				Text: "Nobody is signed in as the request wants it, and prompt=none forbids asking.",
 			},
 		)
-	case other && a.signedInForIt:
+	case !a.expected && a.signedInForIt:
 		return s.refuse(
 			w,
 			r,

@@ -49,6 +49,7 @@ func (s *Shop) redeemable(r *http.Request, v *visitor.Visitor) (redeemView, oaut
 	if err != nil {
 		return redeemView{}, oauth.Request{}, err
 	}
+	views[0].Guest = v.Guest
 	view := redeemView{ownedView: views[0]}
 	req, err := s.OAuth.MarketplaceRequest(r.Context(), l.PartnerID)
 	switch {
@@ -174,6 +175,8 @@ type consentView struct {
 	Action  string
 	Hidden  []hidden
 	Choices []ownedView // one, or several to choose from
+	Paid    bool        // the buyer comes from the payment
+	Guest   bool        // the buyer has no account yet
 }
 
 // hidden is a parameter of the request that the form passes on.
@@ -187,7 +190,7 @@ func (s *Shop) consentPage(w http.ResponseWriter, r *http.Request, v *visitor.Vi
 	}
 	return s.askConsent(w, r, v, req, consentView{
 		Partner: req.Partner, Product: view.Product, Host: req.Host(), Action: r.URL.Path,
-		Choices: []ownedView{view.ownedView},
+		Choices: []ownedView{view.ownedView}, Paid: r.URL.Query().Has("paid"), Guest: v.Guest,
 	})
 }
 
@@ -210,7 +213,11 @@ func (s *Shop) consent(w http.ResponseWriter, r *http.Request, v *visitor.Visito
 	}
 	if r.PostFormValue("decision") != "allow" {
 		s.Site.Sessions.Flash(r.Context(), "Nothing was connected. You can activate the license here at any time.")
-		ui.SeeOther(w, r, "/licenses")
+		to := "/licenses"
+		if v.Guest {
+			to += "/" + r.PathValue("id")
+		}
+		ui.SeeOther(w, r, to)
 		return nil
 	}
 	view, req, ok, err := s.connectable(w, r, v)

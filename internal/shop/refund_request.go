@@ -37,7 +37,7 @@ func (v refundView) Shown() bool { return v.Offer != "" || v.Last != nil }
 // visitor.
 func (s *Shop) refundOf(r *http.Request, o ownedView, v *visitor.Visitor) (refundView, error) {
 	var view refundView
-	if !s.Payments.Takes() || s.Payments.Requests == nil {
+	if !s.Payments.Takes() || s.Payments.Requests == nil || v.Guest {
 		return view, nil
 	}
 	list, err := refundrequest.OfLicense(r.Context(), s.Payments.DB, o.License.ID)

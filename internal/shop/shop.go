@@ -39,6 +39,10 @@ type Shop struct {
 	ShowAfter, WaitAtMost time.Duration
 
 	TestMoney bool // plans without a checkout are sold for test money
+	Guests    bool // people without an account can buy: emails can be sent
+
+	// Throttle limits how often a client may start a purchase without an account. Nil: no limits.
+	Throttle *ui.Throttle
 }
 
 //go:embed all:templates

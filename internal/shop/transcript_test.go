@@ -163,7 +163,7 @@ func TestTranscriptOfASale(t *testing.T) {
 	r.say("\nStripe > service   POST /stripe/webhook\n    Stripe-Signature: t=NOW,v1=HMAC\n    %s\nservice > Stripe   %d %s", strings.ReplaceAll(body, `"data":{`, "\n    \"data\":{"), status, strings.TrimSpace(text))
 	r.licenses(h)
 	to := r.get(b, "/checkout/"+c.Ref).Header.Get("Location")
-	r.get(b, to).Want(http.StatusOK, "Your license for Tide Planner is ready")
+	r.get(b, to).Want(http.StatusOK, "Connect Tide Planner?")
 	r.call(stripe.APIVersion, "VERSION")
 	r.check("sale")
 }

@@ -57,7 +57,7 @@ func (h *Handler) useLink(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 	var e account.Entry
 	var led string // the page that an expired link led to
 	err := h.Throttle.LinkGuard().Lookup(r, func() (err error) {
-		e, err = h.Accounts.UseLink(
+		e, err = h.Merges.UseLink(
 			ctx,
 			r.PostFormValue("token"),
 			h.Site.Sessions.Get(ctx, signUpSecret),

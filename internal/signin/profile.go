@@ -133,7 +133,7 @@ func (h *Handler) confirmEmail(w http.ResponseWriter, r *http.Request, v *visito
 	if h.signInFirst(w, r, v, accountPath) {
 		return nil
 	}
-	u, err := h.Accounts.ConfirmEmail(r.Context(), v.Actor(), v.User.ID, r.PostFormValue("token"))
+	u, err := h.Merges.ConfirmEmail(r.Context(), v.Actor(), v.User.ID, r.PostFormValue("token"))
 	if err != nil {
 		return h.lostEmailLink(w, r, err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/license"
+	"claviger/internal/merge"
 	"claviger/internal/oauth"
 	"claviger/internal/partner"
 	"claviger/internal/refundrequest"
@@ -25,6 +26,7 @@ import (
 type Handler struct {
 	Site     *visitor.Site // with pages made by NewPages
 	Accounts *account.Store
+	Merges   *merge.Store
 	Partners *partner.Store
 	Licenses *license.Store
 	OAuth    *oauth.Server

@@ -51,7 +51,11 @@ func (h *Handler) showSignIn(w http.ResponseWriter, r *http.Request, v *visitor.
 		Title: "Sign in", Status: status, NoIndex: true, FormTo: req.FormTo(),
 		Data: signInView{Form: f, purpose: of, Passkeys: h.passkeysHere(r)},
 	}
-	if !h.OAuth.Expects(req, v.User.ID) {
+	expected, err := h.OAuth.Expects(r.Context(), req, v.User.ID)
+	if err != nil {
+		return err
+	}
+	if !expected {
 		view.Notice = "Sign in with the account that is connected to " + req.Partner.Name + "."
 	}
 	return h.Site.Render(w, r, v, "sign-in", view)

@@ -22,7 +22,8 @@ import (
 
 // Visitor is the person behind a request. They may be signed in.
 type Visitor struct {
-	User   account.User // zero if not signed in
+	User   account.User // zero if neither signed in nor a guest
+	Guest  bool         // the shop knows them as a guest, who is not signed in
 	Signed ui.Signed    // how they signed in
 
 	Serves bool // they are known to act for a partner, for example on one of its pages
@@ -32,7 +33,7 @@ type Visitor struct {
 }
 
 // SignedIn reports whether the visitor is signed in.
-func (v *Visitor) SignedIn() bool { return v.User.ID != 0 }
+func (v *Visitor) SignedIn() bool { return v.User.ID != 0 && !v.Guest }
 
 // Actor returns the person as the audit names them.
 func (v *Visitor) Actor() audit.Actor {

@@ -333,6 +333,13 @@ func users(t *testing.T, c *operator.Client) {
 	if n := len(all(t, c.Users(ctx, operator.UserFilter{Email: "eve@example.com"}))); n != 1 {
 		t.Errorf("%d users were found", n)
 	}
+	if u := must(c.SetUserEmail(ctx, u.ID, "corrected@example.com"))(t); u.Email != "corrected@example.com" {
+		t.Errorf("the user's address is %s", u.Email)
+	}
+	double := must(c.CreateUser(ctx, operator.Person{Email: new("double@example.com")}))(t)
+	if into := must(c.MergeUser(ctx, double.ID, u.ID))(t); into.ID != u.ID {
+		t.Errorf("merged into %d", into.ID)
+	}
 	if erased := must(c.EraseUser(ctx, u.ID))(t); erased.ErasedAt.IsZero() || must(c.User(ctx, u.ID))(t).Email != "" {
 		t.Errorf("the erased user is %+v", erased)
 	}

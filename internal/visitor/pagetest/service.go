@@ -143,7 +143,7 @@ func newService(t testing.TB, secure bool) *Service {
 			Sessions: sessions,
 			Accounts: a.Accounts,
 			Partners: a.Partners,
-		}, Accounts: a.Accounts, Partners: a.Partners, Licenses: a.Licenses,
+		}, Accounts: a.Accounts, Merges: a.Merges, Partners: a.Partners, Licenses: a.Licenses,
 		OAuth: a.OAuth, Sealer: a.OAuth.Sealer, Now: h.Now, Throttle: ui.NewThrottle(h.Now),
 	}
 	h.Shop = &shop.Shop{
@@ -153,6 +153,7 @@ func newService(t testing.TB, secure bool) *Service {
 			Partners: a.Partners,
 		}, Partners: a.Partners, Licenses: a.Licenses,
 		Webhooks: a.Webhooks, OAuth: a.OAuth, Payments: a.Payments, Now: h.Now, TestMoney: true,
+		Guests: true, Throttle: h.SignIn.Throttle,
 	}
 	h.Partner, h.Credentials = a.Partner("Tide Planner", profile.URLs{
 		Redirect: h.RedirectURL, Connection: profile.Connection{IDTokenAlg: new(profile.ES256)},

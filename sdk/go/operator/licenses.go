@@ -173,6 +173,16 @@ func (c *Client) User(ctx context.Context, id int64) (User, error) {
 	return get[User](ctx, c, userPath(id, ""))
 }
 
+// SetUserEmail gives a buyer another email address, which the buyer has to prove by a mailed link.
+func (c *Client) SetUserEmail(ctx context.Context, id int64, email string) (User, error) {
+	return call[User](ctx, c, "PATCH", userPath(id, ""), UserChange{Email: email})
+}
+
+// MergeUser gives everything of a buyer to another one. It cannot be undone.
+func (c *Client) MergeUser(ctx context.Context, id, into int64) (User, error) {
+	return call[User](ctx, c, "POST", userPath(id, "/merge"), UserMerge{Into: into})
+}
+
 // EraseUser deletes all personal data of a user. It cannot be undone.
 func (c *Client) EraseUser(ctx context.Context, id int64) (User, error) {
 	return call[User](ctx, c, "DELETE", userPath(id, ""), nil)

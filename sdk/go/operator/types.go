@@ -468,8 +468,12 @@ type Person struct {
 // User is an object of the API.
 type User struct {
 	ID int64 `json:"id"`
-	// `""` once erased.
-	Email      string    `json:"email"`
+	// `""` of a guest, and once erased.
+	Email string `json:"email"`
+	// The address that a guest typed and nobody has proven; `""` for everyone with an account.
+	GuestEmail string `json:"guest_email"`
+	// The user that has everything of this one; 0 if it was not merged.
+	MergedInto int64     `json:"merged_into"`
 	Name       string    `json:"name"`
 	ExternalID string    `json:"external_id"`
 	CreatedAt  time.Time `json:"created_at"`
@@ -482,6 +486,17 @@ type UserList struct {
 	// How many items are in this answer.
 	Size  int    `json:"size"`
 	Items []User `json:"items"`
+}
+
+// UserChange is an object of the API.
+type UserChange struct {
+	Email string `json:"email"`
+}
+
+// UserMerge is an object of the API.
+type UserMerge struct {
+	// The number of the other user.
+	Into int64 `json:"into"`
 }
 
 // NewSignInLink is an object of the API.

@@ -434,8 +434,12 @@ export type Person = {
 
 export type User = {
   id: number;
-  /** `""` once erased. */
+  /** `""` of a guest, and once erased. */
   email: string;
+  /** The address that a guest typed and nobody has proven; `""` for everyone with an account. */
+  guest_email: string;
+  /** The user that has everything of this one; 0 if it was not merged. */
+  merged_into: number;
   name: string;
   external_id: string;
   created_at: string;
@@ -447,6 +451,15 @@ export type UserList = {
   /** How many items are in this answer. */
   size: number;
   items: Array<User>;
+};
+
+export type UserChange = {
+  email: string;
+};
+
+export type UserMerge = {
+  /** The number of the other user. */
+  into: number;
 };
 
 export type NewSignInLink = {
@@ -2113,6 +2126,12 @@ export interface Operations {
     path: { id: number };
     answer: User;
   };
+  /** Correct a buyer's email address */
+  "PATCH /operator/v1/users/{id}": {
+    path: { id: number };
+    body: UserChange;
+    answer: User;
+  };
   /** Erase a user */
   "DELETE /operator/v1/users/{id}": {
     path: { id: number };
@@ -2122,6 +2141,12 @@ export interface Operations {
   "GET /operator/v1/users/{id}/erasure": {
     path: { id: number };
     answer: Erasure;
+  };
+  /** Merge a user into another one */
+  "POST /operator/v1/users/{id}/merge": {
+    path: { id: number };
+    body: UserMerge;
+    answer: User;
   };
   /** Make a sign-in link */
   "POST /operator/v1/users/{id}/session": {
