@@ -108,7 +108,7 @@ func (d *Store) CollectEvidence(ctx context.Context, dispute DisputeCase) (payme
 		payment.CustomerName:       dispute.Buyer.Name,
 		payment.ServiceDate:        serviceDate(c, bought).UTC().Format("2 January 2006"),
 		payment.ActivityLog:        evidenceLog(slices.DeleteFunc(slices.Clone(entries), isMail), c.More),
-		payment.RefundPolicy:       refundTerms(dispute.Partner, product),
+		payment.RefundPolicy:       dispute.refundTerms(product),
 		payment.OtherText:          dispute.order(bought, slices.DeleteFunc(entries, isNoMail)),
 	}, nil
 }
@@ -186,13 +186,18 @@ func (c *DisputeCase) product(p partner.Product) string {
 			"soon as it is paid for, and works when the buyer connects it to the application."), "\n")
 }
 
-// refundTerms returns the terms that buyers read.
-func refundTerms(p partner.Partner, product partner.Product) string {
-	if product.RefundTerms == "" {
-		return ""
+// refundTerms returns the terms that buyers read, and until when this payment could be returned.
+func (c *DisputeCase) refundTerms(product partner.Product) string {
+	var says []string
+	if until := c.Checkout.RefundUntil; !until.IsZero() {
+		says = append(says, "The buyer could request a refund of this payment on the page of the license, until the "+
+			"end of "+payment.LastDay(until)+".")
 	}
-	return fmt.Sprintf("The page of %s shows these refund terms before the purchase, and the page of the license "+
-		"shows them after it:\n\n%s", p.Name, product.RefundTerms)
+	if product.RefundTerms != "" {
+		says = append(says, fmt.Sprintf("The page of %s shows these refund terms before the purchase, and the page of "+
+			"the license shows them after it:\n\n%s", c.Partner.Name, product.RefundTerms))
+	}
+	return strings.Join(says, "\n\n")
 }
 
 // order describes the payment and the emails to the buyer.

@@ -72,7 +72,8 @@ func TestEvidence(t *testing.T) {
 	m := newMarket(t)
 	terms := "Within 14 days, no questions asked."
 	tagline := "Tides for sailors"
-	_, err := m.Partners.ChangeProduct(t.Context(), apptest.Tester, m.tide.ID, partner.ProductChange{RefundTerms: &terms, Tagline: &tagline})
+	days := 14
+	_, err := m.Partners.ChangeProduct(t.Context(), apptest.Tester, m.tide.ID, partner.ProductChange{RefundTerms: &terms, RefundDays: &days, Tagline: &tagline})
 	m.Must(err)
 	buyer := m.User("payer@example.com")
 	c, id := m.disputed(buyer)
@@ -88,7 +89,7 @@ func TestEvidence(t *testing.T) {
 		payment.CustomerEmail:      {buyer.Email},
 		payment.ServiceDate:        {m.Licenses.Now().UTC().Format("2006")},
 		payment.ActivityLog:        {"The license was bought, tier 1", "The license was activated (event ", "The license was activated, by the buyer", "The server of Tide Planner Pro confirmed event "},
-		payment.RefundPolicy:       {terms, "before the purchase"},
+		payment.RefundPolicy:       {terms, "before the purchase", "The buyer could request a refund of this payment on the page of the license, until the end of "},
 		payment.OtherText:          {c.Ref, "49.00 EUR", "Mail to the buyer: Your receipt for Tide Planner Pro", "ends in " + list[0].Key[len(list[0].Key)-4:]},
 	} {
 		for _, text := range want {
