@@ -29,7 +29,8 @@ func ReadDepth(ctx context.Context, db *sqldb.DB, now time.Time) (Depth, error) 
 		(SELECT count(*) FROM payment_disputes WHERE next_at <> 0), (SELECT count(*) FROM payment_lookups),
 		(SELECT count(*) FROM payment_problems WHERE done_at = 0 AND kind <> $2),
 		(SELECT count(*) FROM payment_disputes WHERE `+isUnanswered+`),
-		coalesce((SELECT min(due_by) FROM payment_disputes WHERE `+isUnanswered+` AND due_by > $1), 0)`, now, string(InquiryOpened))
+		coalesce((SELECT min(due_by) FROM payment_disputes WHERE `+isUnanswered+` AND due_by > $1), 0)`,
+		now, string(InquiryOpened))
 	if err != nil {
 		return Depth{}, fmt.Errorf("count payments that are not settled: %w", err)
 	}

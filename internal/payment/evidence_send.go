@@ -29,7 +29,8 @@ func (b *Store) sendEvidences(ctx context.Context) (int, error) {
 		ctx,
 		b.DB,
 		scanEvidence,
-		`SELECT `+evidenceColumns+` FROM payment_evidence WHERE next_at <> 0 AND next_at <= $1 ORDER BY next_at LIMIT $2`,
+		`SELECT `+evidenceColumns+` FROM payment_evidence WHERE next_at <> 0 AND next_at <= $1
+			ORDER BY next_at LIMIT $2`,
 		b.Now(),
 		jobBatch,
 	)

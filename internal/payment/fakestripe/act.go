@@ -134,7 +134,8 @@ func (s *Server) Dispute(session, status string) (id string) {
 				"reason":         "fraudulent",
 				"evidence":       map[string]any{},
 				"evidence_details": map[string]any{
-					"due_by": s.now() + answerTime, "has_evidence": false, "past_due": false, "submission_count": int64(0),
+					"due_by": s.now() + answerTime, "has_evidence": false, "past_due": false,
+					"submission_count": int64(0),
 				},
 			},
 		)
