@@ -35,7 +35,9 @@ func (l *Licenses) waitingRequests(ctx context.Context, v *Visit) (ui.Table, err
 	if err != nil {
 		return ui.Table{}, err
 	}
-	return l.requestsTable(ctx, v, list)
+	t, err := l.requestsTable(ctx, v, list)
+	t.Caption = "Refund requests that wait"
+	return t, err
 }
 
 // requestFilters returns the form of the list.
@@ -110,12 +112,10 @@ func (l *Licenses) requestsTable(ctx context.Context, v *Visit, list []refundreq
 		Columns: []ui.Column{
 			{Label: "Request"},
 			{Label: "State"},
-			{Label: "Application"},
 			{Label: "Buyer"},
 			{Label: "Amount", Number: true},
 			{Label: "Reason", Wrap: true},
 			{Label: "Requested"},
-			{Label: "What you can do"},
 		},
 	}
 	partners, people, err := l.requestNames(ctx, list)
@@ -125,14 +125,15 @@ func (l *Licenses) requestsTable(ctx context.Context, v *Visit, list []refundreq
 	for i := range list {
 		q := &list[i]
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("request-%d", q.ID), Cells: []ui.Cell{
-			{Text: fmt.Sprintf("Request %d", q.ID), URL: v.Path(refundRequestsPath+"/%d", q.ID)},
+			{
+				Text: fmt.Sprintf("Request %d", q.ID), URL: v.Path(refundRequestsPath+"/%d", q.ID),
+				Note: partners[q.PartnerID].Name, Acts: ui.Links(requestActs(v, q)...),
+			},
 			requestState(q),
-			{Text: partners[q.PartnerID].Name},
 			{Text: buyerName(people, q.UserID), URL: v.Path(peoplePath+"/%d", q.UserID)},
 			{Text: q.Total()},
 			{Text: dash(q.Reason)},
 			{At: q.CreatedAt},
-			{Acts: ui.Links(requestActs(v, q)...)},
 		}})
 	}
 	return t, nil
