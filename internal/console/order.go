@@ -58,6 +58,7 @@ func (l *Licenses) order(w http.ResponseWriter, r *http.Request, v *Visit) error
 		Story: timelineOf(v, "What happened, newest first", c.Entries),
 		Curl:  l.call("Read this order by API", http.MethodGet, "/operator/v1/orders/"+c.Order.Ref),
 	}
+	view.Sold.Caption = "Sold licenses"
 	paid := c.Order.Order == payment.OrderPaid || c.Order.Order == payment.OrderPartlyRefunded
 	if paid && c.Order.PurchaseID != 0 && v.May(account.Sell) {
 		view.Refund = v.Path(purchasesPath+"/%d/refund", c.Order.PurchaseID)

@@ -132,9 +132,10 @@ func (d *Store) addSale(ctx context.Context, c *OrderCase) error {
 	}
 	c.Licenses = s.Licenses
 	c.details = s.Items
-	c.Entries = append(c.Entries, Entry{
-		At: s.CreatedAt, Kind: Purchased, PurchaseID: s.ID, Title: saleTitle(s.Sale), Text: saleText(s.Sale),
-	})
+	if s.CreatedAt.Before(c.Order.PaidAt) {
+		c.Order.PaidAt = s.CreatedAt // the payment is recorded a moment after the sale that it causes
+	}
+	c.Entries = append(c.Entries, Entry{At: s.CreatedAt, Kind: Purchased, PurchaseID: s.ID, Title: saleTitle(s.Sale)})
 	return nil
 }
 
