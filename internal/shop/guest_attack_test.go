@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"claviger/internal/account"
+	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/partner"
 	"claviger/internal/payment"
@@ -158,5 +159,47 @@ func TestUnpaidGuestsGo(t *testing.T) {
 	}
 	if !g.owner(l).Guest() {
 		t.Error("a guest who paid is gone")
+	}
+}
+
+// TestGuestsOfANewAddress: an account that proves another address takes over the guests of that one.
+func TestGuestsOfANewAddress(t *testing.T) {
+	g := newGuests(t)
+	ann := g.AddUser(pagetest.Ann, pagetest.Password)
+	_, l := g.buy(g.NewBrowser(), newcomer)
+	if err := g.SignIn.Accounts.AskEmail(t.Context(), ann.ID, newcomer); err != nil {
+		t.Fatal(err)
+	}
+	_, token, ok := strings.Cut(g.Emails(newcomer)[0].Text, "/account/email/confirm?token=")
+	if !ok {
+		t.Fatalf("mailed: %s", g.Emails(newcomer)[0].Text)
+	}
+	token = strings.Fields(token)[0]
+	by := audit.Actor{Kind: audit.ByUser, ID: ann.ID}
+	if _, err := g.SignIn.Merges.ConfirmEmail(t.Context(), by, ann.ID, token); err != nil {
+		t.Fatal(err)
+	}
+	if u := g.owner(l); u.ID != ann.ID || u.Email != newcomer {
+		t.Errorf("the owner is %+v", u)
+	}
+}
+
+// TestAssistedLinkTakesNothing: a link that the team made proves no address, so it takes over no
+// guest.
+func TestAssistedLinkTakesNothing(t *testing.T) {
+	g := newGuests(t)
+	ann := g.AddUser(pagetest.Ann, "")
+	_, l := g.buy(g.NewBrowser(), pagetest.Ann)
+	link, _, err := g.SignIn.Accounts.Link(t.Context(), pagetest.Tester, ann.ID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, token, _ := strings.Cut(link, "token=")
+	g.AddSecret(token)
+	if _, err := g.SignIn.Merges.UseLink(t.Context(), token, "", ""); err != nil {
+		t.Fatal(err)
+	}
+	if u := g.owner(l); !u.Guest() {
+		t.Errorf("the owner is %+v", u)
 	}
 }
