@@ -15,7 +15,10 @@ import (
 )
 
 // requestOf returns the newest request that covers the payment, if it is in a state.
-func (w *work) requestOf(ctx context.Context, state refundrequest.State) (r refundrequest.Request, found bool, err error) {
+func (w *work) requestOf(
+	ctx context.Context,
+	state refundrequest.State,
+) (r refundrequest.Request, found bool, err error) {
 	if w.book.Requests == nil || w.PurchaseID == 0 || len(w.refunds)+len(w.disputes) == 0 {
 		return r, false, nil
 	}
