@@ -1,6 +1,7 @@
 package app
 
 import (
+	"claviger/internal/answers"
 	"claviger/internal/console"
 	"claviger/internal/operator"
 	"claviger/internal/support"
@@ -50,12 +51,21 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 		Bulk:   console.Bulk{Jobs: r.Bulk, Live: console.BulkLive(r.Bulk, a.log)},
 		People: console.People{
 			Accounts: r.Accounts, Merges: r.Merges, Partners: r.Partners, Licenses: r.Licenses, Support: r.Support,
-			Payments: r.Payments,
+			Payments: r.Payments, Data: a.personData(),
 		},
 		Licenses: console.Licenses{
 			Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, Webhooks: r.Webhooks, Support: r.Support,
 			Payments: r.Payments,
 		},
+	}
+}
+
+// personData returns the collector of all data about a person.
+func (a *App) personData() *answers.Person {
+	r := a.services
+	return &answers.Person{
+		Accounts: r.Accounts, Partners: r.Partners, Licenses: r.Licenses, OAuth: r.OAuth, Payments: r.Payments,
+		Now: a.cfg.Now,
 	}
 }
 

@@ -92,7 +92,7 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 	}
 	people := &signin.Handler{
 		Site: site(signinPages), Accounts: r.Accounts, Merges: r.Merges, Partners: r.Partners, Licenses: r.Licenses,
-		OAuth: r.OAuth, Sealer: r.OAuth.Sealer, Now: a.cfg.Now, Mailbox: a.cfg.Mailbox, Requests: r.Payments.Requests,
+		OAuth: r.OAuth, Sealer: r.OAuth.Sealer, Now: a.cfg.Now, Mailbox: a.cfg.Mailbox, Data: a.personData(),
 	}
 	// The rate limit is for programs; password guessing is limited even without it. With test
 	// money, as in development, there is nothing to guess.
@@ -109,7 +109,6 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 		Events: r.Events, Webhooks: r.Webhooks, Audit: r.Audit, Inviter: r.Inviter, TestMail: r.TestMail,
 		Requests: r.Requests, History: r.History, Stats: r.Stats, Policy: a.policy(),
 		Simulator: r.Simulator, Streams: &a.streams, Now: a.cfg.Now, Redeliveries: r.Redeliveries, Exports: r.Exports,
-		RefundRequests: r.Payments.Requests,
 	}
 	members.Live = portal.NewLive(members, a.log)
 	guides := &docsite.Handler{Site: site(docPages), APIs: descriptions()}

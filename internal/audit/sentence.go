@@ -172,6 +172,7 @@ var sentences = map[string]string{
 	"user.sign_up":             "Signed up.",
 	"user.update":              "Changed an account.",
 	"user.erase":               "Erased an account.",
+	"user.data":                "Downloaded all data about a person.",
 	"user.guest":               "Started a purchase without an account.",
 	"user.merge":               "Merged a person into another one.",
 	"user.operator":            "Changed a role in the team of the marketplace.",

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"claviger/internal/account"
+	"claviger/internal/answers"
 	"claviger/internal/license"
 	"claviger/internal/merge"
 	"claviger/internal/partner"
@@ -25,6 +26,7 @@ type People struct {
 	Licenses *license.Store
 	Support  *support.Store
 	Payments *payment.Store
+	Data     *answers.Person
 }
 
 const personPath = peoplePath + "/{person}"
@@ -34,6 +36,7 @@ func (p *People) table() []Route {
 		[]Route{
 			row(Page, peoplePath, account.Read, p.people),
 			row(Page, personPath, account.Read, p.person),
+			row(Page, personPath+"/data", account.Admin, p.data),
 		},
 		act(personPath+"/link", account.Support, p.link),
 		act(endSessionsPath, account.Support, p.endSessions),

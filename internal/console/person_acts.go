@@ -65,9 +65,11 @@ func (p *People) acts(r *http.Request, v *Visit, u account.User, member bool) ([
 	if !v.May(account.Admin) {
 		erase = choice{Label: "Erase", Why: "Needs the role admin."}
 	}
+	data := adminChoice(v, u, "Download all data", "data")
+	data.Label = data.Plain() // it asks nothing
 	return []choice{
 		link, endAllChoice(v, u, member), adminChoice(v, u, "Change the email address", "email"),
-		adminChoice(v, u, "Merge into another person", "merge"), erase,
+		adminChoice(v, u, "Merge into another person", "merge"), data, erase,
 	}, nil
 }
 
@@ -120,6 +122,15 @@ func (p *People) link(r *http.Request, v *Visit) (area.Action, error) {
 			},
 		}, err
 	}}, nil
+}
+
+// data sends all data about the person of the path as a file, for a request of that person.
+func (p *People) data(w http.ResponseWriter, r *http.Request, v *Visit) error {
+	u, err := p.find(r)
+	if err != nil {
+		return err
+	}
+	return p.Data.FileFor(w, r, v.Actor(), u.ID)
 }
 
 // erase erases the person of the path. Its page lists the consequences.

@@ -61,6 +61,9 @@ func newHarnessWith(t testing.TB, c *wiretest.Contract) *harness {
 			Requests: a.Requests, Exports: a.Exports, Stats: a.Stats, PublicURL: publicURL,
 		},
 		Accounts: a.Accounts, Merges: a.Merges, Profiles: a.Profiles, Webhooks: a.Webhooks, Audit: a.Audit, Bulk: a.Bulk, Support: a.Support, TestMail: a.TestMail, Payments: a.Payments,
+		Data: &answers.Person{
+			Accounts: a.Accounts, Partners: a.Partners, Licenses: a.Licenses, OAuth: a.OAuth, Payments: a.Payments, Now: a.Accounts.Now,
+		},
 		Service: operator.Service{
 			DB: a.DB, Today: a.Today, Mail: a.Mail, Keys: a.OAuth.Keys, Stats: a.Stats,
 			Settings: []operator.Setting{{Name: "secret-key", Value: "(hidden)", From: "CLAVIGER_SECRET_KEY"}},

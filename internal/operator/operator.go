@@ -37,6 +37,7 @@ type Operator struct {
 	Service  Service
 	Support  *support.Store
 	TestMail *outage.TestMailer
+	Data     *answers.Person
 
 	// Payments are those of the payment provider, if any.
 	Payments *payment.Store

@@ -132,4 +132,12 @@ func (h *harness) checkOrders(stripe *fakestripe.Server, sold payment.Checkout) 
 		}
 	}
 	h.must(http.StatusBadRequest, "GET", "/operator/v1/exports/orders?state=payed", "")
+	data := h.must(http.StatusOK, "GET", fmt.Sprintf("/operator/v1/users/%d/data", sold.UserID), "").Body
+	if !strings.Contains(data, sold.Ref) || !strings.Contains(data, `"email": "ann@example.com"`) {
+		h.Errorf("the data of the buyer: %s", data)
+	}
+	if n := h.Count(`SELECT count(*) FROM audit_entries WHERE action = 'user.data' AND subject = $1`, fmt.Sprintf("user:%d", sold.UserID)); n != 1 {
+		h.Errorf("it was read once, and %d entries say so", n)
+	}
+	h.must(http.StatusNotFound, "GET", "/operator/v1/users/99/data", "")
 }

@@ -51,6 +51,7 @@ POST   /operator/v1/refunds                      sell
 POST   /operator/v1/refunds/{id}/reverse         sell
 POST   /operator/v1/refunds/preview              sell
 GET    /operator/v1/payments/refunds/{id}        read sell support
+GET    /operator/v1/users/{id}/data                admin
 GET    /operator/v1/orders                         read sell support
 GET    /operator/v1/orders/{id}                    read sell support
 GET    /operator/v1/payments/problems            read sell support

@@ -30,6 +30,7 @@ func (o *Operator) searchRoutes(
 		on(account.Read, "GET", "/refunds/{id}", o.getRefund),
 		on(account.Sell, "POST", "/refunds/preview", o.previewRefund),
 		on(account.Admin, "GET", "/users/{id}/erasure", o.previewErase),
+		on(account.Admin, "GET", "/users/{id}/data", o.userData),
 	}
 }
 

@@ -208,3 +208,8 @@ func (o *Operator) served(r *http.Request, t account.Token) (account.User, error
 	}
 	return u, err
 }
+
+// userData answers with all data about a user as a file, for a request of that user.
+func (o *Operator) userData(w http.ResponseWriter, r *http.Request, t account.Token) error {
+	return o.Data.FileFor(w, r, actor(t), pathID(r))
+}

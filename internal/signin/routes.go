@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"claviger/internal/account"
+	"claviger/internal/answers"
 	"claviger/internal/license"
 	"claviger/internal/merge"
 	"claviger/internal/oauth"
 	"claviger/internal/partner"
-	"claviger/internal/refundrequest"
 	"claviger/internal/secret"
 	"claviger/internal/ui"
 	"claviger/internal/visitor"
@@ -30,9 +30,9 @@ type Handler struct {
 	Partners *partner.Store
 	Licenses *license.Store
 	OAuth    *oauth.Server
-	Requests *refundrequest.Store // nil: nobody can request a refund
-	Sealer   *secret.Sealer       // seals the cookie of known browsers; nil: no browser is known
+	Sealer   *secret.Sealer // seals the cookie of known browsers; nil: no browser is known
 	Now      func() time.Time
+	Data     *answers.Person
 
 	Mailbox string // the page that shows emails instead of sending them, in development; "" when they are sent
 

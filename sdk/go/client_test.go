@@ -273,6 +273,9 @@ func lookUp(t *testing.T, c *operator.Client, key string, refundID int64) {
 	}
 	if owner := chain.License.OwnerID; owner != 0 {
 		must(c.PreviewErase(ctx, owner))(t)
+		if d := must(c.UserData(ctx, owner))(t); len(d.Licenses) == 0 {
+			t.Errorf("the data of the owner is %+v", d)
+		}
 	} else {
 		_, err := c.PreviewErase(ctx, 999)
 		if err == nil {

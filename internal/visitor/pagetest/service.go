@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"claviger/internal/account"
+	"claviger/internal/answers"
 	"claviger/internal/app"
 	"claviger/internal/apptest"
 	"claviger/internal/httpd"
@@ -145,6 +146,10 @@ func newService(t testing.TB, secure bool) *Service {
 			Partners: a.Partners,
 		}, Accounts: a.Accounts, Merges: a.Merges, Partners: a.Partners, Licenses: a.Licenses,
 		OAuth: a.OAuth, Sealer: a.OAuth.Sealer, Now: h.Now, Throttle: ui.NewThrottle(h.Now),
+		Data: &answers.Person{
+			Accounts: a.Accounts, Partners: a.Partners, Licenses: a.Licenses, OAuth: a.OAuth, Payments: a.Payments,
+			Now: h.Now,
+		},
 	}
 	h.Shop = &shop.Shop{
 		Site: &visitor.Site{

@@ -89,6 +89,11 @@ func (c *Client) PreviewRefund(ctx context.Context, r NewRefund) (EffectList, er
 	return post[EffectList](ctx, c, base+"refunds/preview", r)
 }
 
+// UserData returns all data about a user, to answer a request for access. The call is audited.
+func (c *Client) UserData(ctx context.Context, id int64) (PersonData, error) {
+	return get[PersonData](ctx, c, base+"users/"+strconv.FormatInt(id, 10)+"/data")
+}
+
 // PreviewErase returns the effect of erasing a user; it changes nothing.
 func (c *Client) PreviewErase(ctx context.Context, id int64) (Erasure, error) {
 	return get[Erasure](ctx, c, base+"users/"+strconv.FormatInt(id, 10)+"/erasure")

@@ -902,6 +902,21 @@ type OrderCase struct {
 	Disputes       OrderDisputeList  `json:"disputes"`
 }
 
+// PersonData: all data about a person.
+type PersonData struct {
+	MadeAt time.Time `json:"made_at"`
+	// The email address, the name, and when the account was made.
+	Account map[string]json.RawMessage `json:"account"`
+	// The person's licenses, each with its receipts.
+	Licenses []map[string]json.RawMessage `json:"licenses"`
+	// The partners whose team the person belongs to.
+	Memberships []map[string]json.RawMessage `json:"memberships"`
+	// What the person began to buy in the shop.
+	Orders []map[string]json.RawMessage `json:"orders"`
+	// The person's requests for refunds.
+	RefundRequests []map[string]json.RawMessage `json:"refund_requests"`
+}
+
 // PlanChangePrice is an object of the API.
 type PlanChangePrice struct {
 	// What a change of plan costs in the shop where payments are taken by Stripe: the new price

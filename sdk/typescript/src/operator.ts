@@ -826,6 +826,21 @@ export type OrderCase = {
   disputes: OrderDisputeList;
 };
 
+/** All data about a person. */
+export type PersonData = {
+  made_at: string;
+  /** The email address, the name, and when the account was made. */
+  account: Record<string, unknown>;
+  /** The person's licenses, each with its receipts. */
+  licenses: Array<Record<string, unknown>>;
+  /** The partners whose team the person belongs to. */
+  memberships: Array<Record<string, unknown>>;
+  /** What the person began to buy in the shop. */
+  orders: Array<Record<string, unknown>>;
+  /** The person's requests for refunds. */
+  refund_requests: Array<Record<string, unknown>>;
+};
+
 export type PlanChangePrice = {
   /** What a change of plan costs in the shop where payments are taken by Stripe: the new price less what was paid in its currency (`difference`), the new price (`full_price`), or that buyers cannot change plans there (`not_in_shop`). */
   plan_change_price: "difference" | "full_price" | "not_in_shop";
@@ -2136,6 +2151,11 @@ export interface Operations {
   "DELETE /operator/v1/users/{id}": {
     path: { id: number };
     answer: User;
+  };
+  /** Read all data about a user as a file */
+  "GET /operator/v1/users/{id}/data": {
+    path: { id: number };
+    answer: PersonData;
   };
   /** See what an erasure would take */
   "GET /operator/v1/users/{id}/erasure": {

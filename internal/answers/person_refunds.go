@@ -1,9 +1,8 @@
-package signin
+package answers
 
 import (
-	"net/http"
+	"context"
 
-	"claviger/internal/visitor"
 	"claviger/internal/wire"
 )
 
@@ -19,18 +18,18 @@ type dataRefundRequest struct {
 	DecidedAt   wire.Time `json:"decided_at,omitzero"`
 }
 
-// refundRequestData returns the refund requests of the visitor.
-func (h *Handler) refundRequestData(r *http.Request, v *visitor.Visitor) ([]dataRefundRequest, error) {
-	if h.Requests == nil {
+// refundRequests returns the refund requests of the person.
+func (h *Person) refundRequests(ctx context.Context, userID int64) ([]dataRefundRequest, error) {
+	if h.Payments == nil || h.Payments.Requests == nil {
 		return []dataRefundRequest{}, nil
 	}
-	found, err := h.Requests.OfUser(r.Context(), v.User.ID)
+	found, err := h.Payments.Requests.OfUser(ctx, userID)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]dataRefundRequest, len(found))
 	for i, q := range found {
-		p, err := h.Partners.Get(r.Context(), q.PartnerID)
+		p, err := h.Partners.Get(ctx, q.PartnerID)
 		if err != nil {
 			return nil, err
 		}
