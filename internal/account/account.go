@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"claviger/internal/audit"
@@ -266,22 +265,6 @@ func (b *Store) Create(ctx context.Context, by audit.Actor, p Person) (u User, c
 type Filter struct {
 	Email      string // case-insensitive; guests who typed it are listed, too
 	ExternalID string
-}
-
-// where returns the condition, and the arguments of the query after those of its own.
-func (f Filter) where(args ...any) (string, []any) {
-	var where strings.Builder
-	if f.Email != "" {
-		args = append(args, validate.EmailKey(f.Email))
-		// Two selects instead of one with OR, so that each uses its partial index.
-		fmt.Fprintf(&where, ` AND id IN (SELECT id FROM users WHERE email_key = $%[1]d AND email_key <> ''
-			UNION SELECT id FROM users WHERE guest_email_key = $%[1]d AND guest_email_key <> '')`, len(args))
-	}
-	if f.ExternalID != "" {
-		args = append(args, f.ExternalID)
-		fmt.Fprintf(&where, " AND external_id = $%d AND external_id <> ''", len(args))
-	}
-	return where.String(), args
 }
 
 // List returns one page of the users that match f, newest first unless the page says otherwise, and

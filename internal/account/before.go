@@ -2,10 +2,13 @@ package account
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"claviger/internal/sqldb"
+	"claviger/internal/validate"
 )
 
 // Before returns the users that match f and have a smaller id, newest first, and whether more
@@ -28,4 +31,36 @@ func (b *Store) Before(ctx context.Context, f Filter, id int64, limit int) (user
 		return users[:limit], true, nil
 	}
 	return users, false, nil
+}
+
+// FindOne returns the user with an email address: the account, or else the guest who came last. found
+// is false if nobody has or typed the address.
+func (b *Store) FindOne(ctx context.Context, email string) (u User, found bool, err error) {
+	u, err = sqldb.One(ctx, b.DB, scan, `SELECT `+columns+` FROM users WHERE id IN (
+			SELECT id FROM users WHERE email_key = $1 AND email_key <> ''
+			UNION SELECT id FROM users WHERE guest_email_key = $1 AND guest_email_key <> '')
+		ORDER BY guest_email <> '', id DESC LIMIT 1`, validate.EmailKey(email))
+	if errors.Is(err, sqldb.ErrNone) {
+		return User{}, false, nil
+	}
+	if err != nil {
+		return User{}, false, fmt.Errorf("find a user by the address: %w", err)
+	}
+	return u, true, nil
+}
+
+// where returns the condition, and the arguments of the query after those of its own.
+func (f Filter) where(args ...any) (string, []any) {
+	var where strings.Builder
+	if f.Email != "" {
+		args = append(args, validate.EmailKey(f.Email))
+		// Two selects instead of one with OR, so that each uses its partial index.
+		fmt.Fprintf(&where, ` AND id IN (SELECT id FROM users WHERE email_key = $%[1]d AND email_key <> ''
+			UNION SELECT id FROM users WHERE guest_email_key = $%[1]d AND guest_email_key <> '')`, len(args))
+	}
+	if f.ExternalID != "" {
+		args = append(args, f.ExternalID)
+		fmt.Fprintf(&where, " AND external_id = $%d AND external_id <> ''", len(args))
+	}
+	return where.String(), args
 }

@@ -6,7 +6,6 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/mail"
-	"claviger/internal/paging"
 	"claviger/internal/sqldb"
 )
 
@@ -15,11 +14,11 @@ import (
 // the secret key; a running service sends it.
 func AddOperator(ctx context.Context, db *sqldb.DB, cfg Config, by audit.Actor, email string) (account.Added, error) {
 	b := &account.Store{DB: db, Now: Now, PublicURL: cfg.URL(), Marketplace: cfg.Name}
-	known, _, err := b.List(ctx, account.Filter{Email: email}, paging.First())
+	known, _, err := b.FindOne(ctx, email)
 	if err != nil {
 		return account.Added{}, err
 	}
-	if email != "" && len(known) > 0 && known[0].SecondFactor {
+	if known.SecondFactor {
 		box, err := Sealer(ctx, db, cfg)
 		if err != nil {
 			return account.Added{}, err

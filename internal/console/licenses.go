@@ -15,7 +15,6 @@ import (
 	"claviger/internal/export"
 	"claviger/internal/fault"
 	"claviger/internal/license"
-	"claviger/internal/paging"
 	"claviger/internal/partner"
 	"claviger/internal/payment"
 	"claviger/internal/support"
@@ -67,11 +66,8 @@ func (l *Licenses) ownerID(r *http.Request) (id int64, email string, nobody bool
 	if email = storable(strings.TrimSpace(r.URL.Query().Get("email"))); email == "" {
 		return 0, "", false, nil
 	}
-	list, _, err := l.Accounts.List(r.Context(), account.Filter{Email: email}, paging.First())
-	if err != nil || len(list) == 0 {
-		return 0, email, true, err
-	}
-	return list[0].ID, email, false, nil
+	u, found, err := l.Accounts.FindOne(r.Context(), email)
+	return u.ID, email, !found, err
 }
 
 // number reads an optional integer of the query.

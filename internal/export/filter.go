@@ -7,12 +7,10 @@ import (
 	"strconv"
 	"time"
 
-	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/license"
-	"claviger/internal/paging"
 	"claviger/internal/wire"
 )
 
@@ -127,11 +125,11 @@ func (x *Exporter) person(ctx context.Context, q url.Values) (int64, error) {
 	if email == "" {
 		return 0, nil
 	}
-	found, _, err := x.Accounts.List(ctx, account.Filter{Email: email}, paging.First())
-	if err != nil || len(found) == 0 {
+	u, found, err := x.Accounts.FindOne(ctx, email)
+	if err != nil || !found {
 		return nobody, err
 	}
-	return found[0].ID, nil
+	return u.ID, nil
 }
 
 func (x *Exporter) eventWalk(ctx context.Context, q url.Values) (event.Walk, error) {

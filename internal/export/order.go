@@ -44,7 +44,7 @@ func (x *Exporter) OperatorOrders(f payment.FindOrders) Table {
 				rows = append(rows, []Cell{
 					Text(c.Ref), Text(c.Order.String()), Number(c.PartnerID), Number(c.Tier), Text(c.Item),
 					Number(c.Amount), Text(c.Currency), Number(c.Paid.Units), Text(c.Paid.Currency), ID(c.UserID),
-					Text(buyers[c.UserID].Email), ID(c.PurchaseID), Text(c.SessionID), Text(c.IntentID),
+					Text(buyers[c.UserID].Address()), ID(c.PurchaseID), Text(c.SessionID), Text(c.IntentID),
 					Text(c.ChargeID), Text(problem), Time(c.CreatedAt), Time(c.PaidAt), Time(c.UpdatedAt),
 				})
 			}

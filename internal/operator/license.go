@@ -81,15 +81,9 @@ func (o *Operator) search(ctx context.Context, q url.Values) (s license.Search, 
 	if s.Status, err = event.ParseStatus(q.Get("status")); err != nil || q.Get("email") == "" {
 		return s, false, err
 	}
-	owners, _, err := o.Accounts.List(ctx, account.Filter{Email: q.Get("email")}, paging.First())
-	if err != nil {
-		return s, false, err
-	}
-	if len(owners) == 0 {
-		return s, true, nil
-	}
-	s.OwnerID = owners[0].ID
-	return s, false, nil
+	owner, found, err := o.Accounts.FindOne(ctx, q.Get("email"))
+	s.OwnerID = owner.ID
+	return s, !found, err
 }
 
 func (o *Operator) getLicense(w http.ResponseWriter, r *http.Request, _ account.Token) error {

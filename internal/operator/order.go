@@ -51,7 +51,7 @@ func orderOf(c payment.Checkout, buyer account.User, problems []payment.Problem)
 	out := orderJSON{
 		ID: c.Ref, State: c.Order.String(), PartnerID: c.PartnerID, Tier: c.Tier, Item: c.Item, Amount: c.Amount,
 		Currency: c.Currency, Paid: c.Paid.Units, PaidCurrency: c.Paid.Currency, Free: c.Free(), UserID: c.UserID,
-		Email: buyer.Email, LicenseKey: c.LicenseKey, PurchaseID: c.PurchaseID, SessionID: c.SessionID,
+		Email: buyer.Address(), LicenseKey: c.LicenseKey, PurchaseID: c.PurchaseID, SessionID: c.SessionID,
 		PaymentIntent: c.IntentID, Charge: c.ChargeID, Problems: []string{}, CreatedAt: wire.Time(c.CreatedAt),
 		ExpiresAt: mayTime(c.ExpiresAt), PaidAt: mayTime(c.PaidAt), UpdatedAt: wire.Time(c.UpdatedAt),
 	}

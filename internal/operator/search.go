@@ -129,11 +129,8 @@ func (o *Operator) personID(r *http.Request, q url.Values) (id int64, nobody boo
 	if q.Get("email") == "" {
 		return 0, false, nil
 	}
-	list, _, err := o.Accounts.List(r.Context(), account.Filter{Email: q.Get("email")}, paging.First())
-	if err != nil || len(list) == 0 {
-		return 0, true, err
-	}
-	return list[0].ID, false, nil
+	u, found, err := o.Accounts.FindOne(r.Context(), q.Get("email"))
+	return u.ID, !found, err
 }
 
 func (o *Operator) findLicenses(w http.ResponseWriter, r *http.Request, _ account.Token) error {

@@ -327,11 +327,17 @@ func TestGuestsOfOneAddress(t *testing.T) {
 				t.Error("one guest has two licenses")
 			}
 			_, others := g.buy(g.NewBrowser(), "else@example.com")
+			if u, found, err := g.SignIn.Accounts.FindOne(t.Context(), newcomer); err != nil || !found || u.ID != g.owner(m).ID {
+				t.Errorf("the address leads to %+v, %t, %v", u, found, err)
+			}
 			unpaid := g.NewBrowser()
 			session, back := g.start(unpaid, newcomer)
 			b := g.NewBrowser()
 			prove(g, b)
 			u := g.owner(l)
+			if found, _, err := g.SignIn.Accounts.FindOne(t.Context(), newcomer); err != nil || found.ID != u.ID {
+				t.Errorf("then the address leads to %+v, %v", found, err)
+			}
 			if u.Email != newcomer || u.ProvenAt.IsZero() || g.owner(m).ID != u.ID || g.owner(others).ID == u.ID {
 				t.Errorf("owners: %+v, %+v, %+v", u, g.owner(m), g.owner(others))
 			}

@@ -104,7 +104,7 @@ func (d *Store) CollectEvidence(ctx context.Context, dispute DisputeCase) (payme
 	bought := dispute.bought()
 	return payment.Evidence{
 		payment.ProductDescription: dispute.product(product),
-		payment.CustomerEmail:      dispute.Buyer.Email,
+		payment.CustomerEmail:      dispute.Buyer.Address(),
 		payment.CustomerName:       dispute.Buyer.Name,
 		payment.ServiceDate:        serviceDate(c, bought).UTC().Format("2 January 2006"),
 		payment.ActivityLog:        evidenceLog(slices.DeleteFunc(slices.Clone(entries), isMail), c.More),

@@ -154,10 +154,10 @@ func (d *Store) addOrderActs(ctx context.Context, c *OrderCase) error {
 
 // addOrderMails adds the emails to the buyer about the sold licenses.
 func (d *Store) addOrderMails(ctx context.Context, c *OrderCase) error {
-	if c.Buyer.Email == "" || len(c.details) == 0 {
+	if c.Buyer.Address() == "" || len(c.details) == 0 {
 		return nil
 	}
-	mails, err := mail.To(ctx, d.DB, c.Buyer.Email, maxMailsRead)
+	mails, err := mail.To(ctx, d.DB, c.Buyer.Address(), maxMailsRead)
 	n := 0
 	for _, m := range mails {
 		for _, l := range c.details {

@@ -102,6 +102,10 @@ func (c *OrderCase) licenseSays(l license.License) string {
 	case l.Status == event.Deactivated:
 		return name + " was sold and does not work now. Its page says why."
 	}
+	if c.Buyer.Guest() {
+		return fmt.Sprintf("%s was sold and is not activated yet. The buyer paid without an account, and activates it in "+
+			"the browser that paid, or after opening the link that was mailed to %s.", name, c.Buyer.GuestEmail)
+	}
 	who := "with the account of this order"
 	if c.Buyer.Email != "" {
 		who = "as " + c.Buyer.Email
@@ -112,11 +116,11 @@ func (c *OrderCase) licenseSays(l license.License) string {
 
 // address says that the buyer's email address may be wrong.
 func (c *OrderCase) address() []string {
-	if c.Buyer.ID == 0 || !c.Buyer.ProvenAt.IsZero() || !c.Buyer.ErasedAt.IsZero() || c.Buyer.Email == "" {
+	if c.Buyer.ID == 0 || !c.Buyer.ProvenAt.IsZero() || !c.Buyer.ErasedAt.IsZero() || c.Buyer.Address() == "" {
 		return nil
 	}
 	return []string{
-		"Nobody has proven the address " + c.Buyer.Email + ". If it is mistyped, our emails reach somebody else: see the " +
+		"Nobody has proven the address " + c.Buyer.Address() + ". If it is mistyped, our emails reach somebody else: see the " +
 			"person's page.",
 	}
 }
