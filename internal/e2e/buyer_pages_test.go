@@ -101,6 +101,7 @@ func TestBuyerPages(t *testing.T) {
 	})
 	s.buysBeforeSignIn()
 	s.comesBack()
+	s.buysAsGuest()
 	s.isDisputed()
 	s.looksAtMails(map[string]string{
 		"license-ready": "is ready", "receipt": "Your receipt", "plan-changed": "Your plan for", "on-hold": "is on hold", "reinstated": "no longer on hold",
@@ -115,6 +116,8 @@ func (s *shopper) buysBeforeSignIn() {
 	s.t.Helper()
 	s.visit("/products/1")
 	s.Press("form[action$='/buy'] button")
+	s.on("Where do we send your receipt?")
+	s.Press("main a[href^='/sign-in']")
 	s.on("Sign in")
 	s.wantText("Sign in to buy Sample App")
 	s.look("buyer-sign-in-to-buy")
@@ -128,8 +131,8 @@ func (s *shopper) buysBeforeSignIn() {
 	s.look("buyer-checkout-open")
 	s.visit("/products/1")
 	s.buys()
-	s.on("is ready")
-	s.look("buyer-redeem")
+	s.on("Connect Sample App?")
+	s.look("buyer-paid")
 	s.visit("/products/1/buy?tier=2")
 	s.on("Buy Sample App")
 	s.look("buyer-confirm-buy")
@@ -144,12 +147,12 @@ func (s *shopper) comesBack() {
 		s.visit("/products/1")
 		s.Press("form[action$='/buy'] button")
 		s.Press("button[value=later]")
-		s.on("Your bank is at it")
+		s.on("We're waiting for your bank")
 		return s.checkoutPage()
 	}
 	page := later()
 	s.look("buyer-checkout-pending")
-	s.act("bank-refuses", page, "Nothing was charged")
+	s.act("bank-refuses", page, "Your payment was refused")
 	s.look("buyer-checkout-closed")
 	page = later()
 	s.visit("/account")
@@ -163,7 +166,31 @@ func (s *shopper) comesBack() {
 	stranger.look("buyer-checkout-stranger")
 	s.signInAs(s.card.Buyer.Email, s.card.Buyer.Password)
 	s.visit(page)
-	s.on("is ready")
+	s.on("Connect Sample App?")
+}
+
+// buysAsGuest is inside the application after five clicks from the front page, without a mailbox.
+func (s *shopper) buysAsGuest() {
+	s.t.Helper()
+	b := &buyer{Tab: chromium(s.t).Tab(s.t), t: s.t, card: s.card}
+	b.visit("/")
+	b.Press("main a[href^='/products/']") // one
+	b.on("Sample App")
+	b.Press("form[action$='/buy'] button") // two
+	b.on("Where do we send your receipt?")
+	b.look("guest-address")
+	b.Type("#email", "guest@example.com")
+	b.Press("main form button") // three
+	b.pays()                    // four
+	b.on("Connect Sample App?")
+	b.look("guest-paid")
+	license := strings.Replace(b.Location(), "/consent?paid=1", "", 1)
+	b.Press("button[value=allow]") // five
+	b.arrives()
+	b.Open(strings.Replace(license, "/licensing/", "/licenses/", 1))
+	b.on("Sample App")
+	b.wantText("This browser knows your license for 24 hours")
+	b.look("guest-license")
 }
 
 // isDisputed changes the plan of the newest license, whose payment is then disputed, won and

@@ -13,7 +13,7 @@ func (b *buyer) troubledPayments() {
 	b.t.Helper()
 	b.visit("/products/1")
 	b.buys()
-	b.on("is ready")
+	b.on("Connect Sample App?")
 	for _, act := range []string{"refund-part", "refund-fails", "refund-fails", "inquiry"} {
 		b.visit("/dev/stripe/")
 		b.Press("button[value=" + act + "]")
@@ -84,7 +84,7 @@ func TestConsoleDispute(t *testing.T) {
 	b := newOperator(t)
 	b.visit("/products/1")
 	b.buys()
-	b.on("is ready")
+	b.on("Connect Sample App?")
 	b.visit("/dev/stripe/")
 	b.Press("button[value=dispute]")
 	b.awaitRows("/console/payments", "#disputes tbody tr", 1)

@@ -20,7 +20,7 @@ func TestRefundRequest(t *testing.T) {
 	b.wantText("You can ask for your money back for 14 days after you pay")
 	b.look("refund-product")
 	b.buys()
-	b.on("is ready")
+	b.on("Connect Sample App?")
 	request := func(reason string) {
 		t.Helper()
 		b.visit("/licenses")
