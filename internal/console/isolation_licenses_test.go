@@ -63,6 +63,10 @@ func init() {
 	} {
 		registry.Forms[path] = form()
 	}
+	registry.Forms["/people/{person}/email"] = form("email", "corrected@example.com")
+	registry.Forms["/people/{person}/merge"] = func(h *harness, _ known) url.Values {
+		return url.Values{"into": {strconv.FormatInt(h.User(buyer).ID, 10)}}
+	}
 	registry.Queries["/search"] = func(*harness, known) url.Values { return url.Values{"q": {"tide"}} }
 }
 

@@ -24,10 +24,11 @@ func init() {
 func (h *harness) refundRequest() refundrequest.Request {
 	h.Helper()
 	l := h.sold().Licenses[0]
+	owner := h.User(buyer).ID
 	var r refundrequest.Request
 	h.Must(h.DB.Write(h.Context(), func(tx *sqldb.Tx) (err error) {
 		r, err = h.Payments.Requests.Add(h.Context(), tx, apptest.Tester, refundrequest.Request{
-			LicenseID: l.ID, LicenseKey: l.Key, RedemptionID: l.RedemptionID, PartnerID: l.PartnerID, UserID: h.User(buyer).ID,
+			LicenseID: l.ID, LicenseKey: l.Key, RedemptionID: l.RedemptionID, PartnerID: l.PartnerID, UserID: owner,
 			Reason: "Too slow.",
 		}, h.Accounts.Now())
 		return err
