@@ -92,7 +92,8 @@ func (p *pgMigration) takeTurn(ctx context.Context) (release func(), err error) 
 	}
 	for {
 		var ours bool
-		err := holder.QueryRow(ctx, ask, migrationLock).Scan(&ours)
+		// The simple protocol: the other one keeps the snapshot of the query until the next command.
+		err := holder.QueryRow(ctx, ask, pgx.QueryExecModeSimpleProtocol, migrationLock).Scan(&ours)
 		if err == nil && !ours {
 			err = rest(ctx, turnEvery)
 		}
