@@ -51,7 +51,8 @@ func (b *Store) PlainBuyer(ctx context.Context, r sqldb.Reader, userID int64) er
 		return nil
 	}
 	return fault.New(fault.Conflict, CodeHasRole,
-		"%s %s. Remove that first: only buyers without it can be merged or get another email address.", personOf(u), has)
+		"%s %s. Remove that first: only buyers without it can be merged or get another email address.",
+		personOf(u), has)
 }
 
 // personOf names a user in a sentence.

@@ -207,7 +207,8 @@ func PaidGuests(ctx context.Context, r sqldb.Reader, emailKey string) ([]int64, 
 	if emailKey == "" {
 		return nil, nil
 	}
-	ids, err := sqldb.All(ctx, r, sqldb.Value[int64], `SELECT users.id FROM users JOIN guests ON guests.user_id = users.id
+	ids, err := sqldb.All(ctx, r, sqldb.Value[int64], `SELECT users.id FROM users
+		JOIN guests ON guests.user_id = users.id
 		WHERE guest_email_key = $1 AND guest_email_key <> '' AND erased_at = 0 AND paid_at <> 0 ORDER BY users.id`,
 		emailKey)
 	if err != nil {
@@ -229,7 +230,8 @@ const guestsAtOnce = 1000
 func EachUnpaid(ctx context.Context, db *sqldb.DB, before time.Time, act func(ids []int64) error) error {
 	for after := int64(0); ; {
 		ids, err := sqldb.All(ctx, db, sqldb.Value[int64], `SELECT user_id FROM guests
-			WHERE paid_at = 0 AND created_at < $1 AND user_id > $2 ORDER BY user_id LIMIT $3`, before, after, guestsAtOnce)
+			WHERE paid_at = 0 AND created_at < $1 AND user_id > $2 ORDER BY user_id LIMIT $3`,
+			before, after, guestsAtOnce)
 		if err != nil {
 			return fmt.Errorf("find guests who have not paid: %w", err)
 		}

@@ -55,7 +55,7 @@ func (d *harness) signUp(t *testing.T, email, password, next string) (browser st
 func (d *harness) ask(t *testing.T, p account.Purpose, email string) string {
 	t.Helper()
 	var err error
-	switch p {
+	switch p { //nolint:exhaustive // the others are not asked for
 	case account.ForSignIn:
 		err = d.SendLink(t.Context(), email, "/next")
 	case account.ForReset:

@@ -156,7 +156,8 @@ func (b *backlog) Describe(ch chan<- *prometheus.Desc) {
 		ch <- d
 	}
 	for _, d := range []*prometheus.Desc{
-		mailsDesc, mailAgeDesc, paymentsDesc, unansweredDesc, deadlineDesc, successDesc, failingDesc, lateDesc, backupDesc,
+		mailsDesc, mailAgeDesc, paymentsDesc, unansweredDesc, deadlineDesc,
+		successDesc, failingDesc, lateDesc, backupDesc,
 	} {
 		ch <- d
 	}

@@ -169,7 +169,8 @@ func productForm(p partner.Product) ui.Form {
 			Label:        "Refund days",
 			Value:        strconv.Itoa(p.RefundDays),
 			Autocomplete: "off",
-			Hint: "For how many days after a payment its buyer can ask for the money back here, up to 365; 0 for none. " +
+			Hint: "For how many days after a payment its buyer can ask for the money back here, up to 365; 0 for " +
+				"none. " +
 				"A change applies to later payments only.",
 		},
 	}}

@@ -33,12 +33,12 @@ var exportFields = map[string]ui.Field{
 	"license_key": {Label: "License key"},
 	"email":       {Label: "Email address"},
 	"external_id": {Label: "Reference of the purchase"},
-	"status": {Label: "Status", Type: "select", Options: options("All",
+	"status": {Label: "Status", Type: "select", Options: options(
 		event.Inactive.String(), event.Active.String(), event.Deactivated.String())},
-	"state": {Label: "State", Type: "select", Options: options("All", payment.OrderStates()...)},
+	"state": {Label: "State", Type: "select", Options: options(payment.OrderStates()...)},
 	"event": {
 		Label: "Event", Type: "select",
-		Options: options("All", event.Purchase.String(), event.Activate.String(), event.Deactivate.String()),
+		Options: options(event.Purchase.String(), event.Activate.String(), event.Deactivate.String()),
 	},
 	"tier":    {Label: "Tier"},
 	"subject": {Label: "Subject", Hint: "such as partner:1 or license:<key>"},
@@ -49,8 +49,8 @@ var exportFields = map[string]ui.Field{
 }
 
 // options returns the options of a field; the first means no choice.
-func options(none string, values ...string) []ui.Option {
-	list := []ui.Option{{Label: none}}
+func options(values ...string) []ui.Option {
+	list := []ui.Option{{Label: "All"}}
 	for _, v := range values {
 		list = append(list, ui.Option{Value: v, Label: v})
 	}

@@ -37,7 +37,10 @@ var navigation = []area.Entry{
 	{Group: "Customers", Label: "People", Path: peoplePath},
 	{Group: "Customers", Label: "Licenses", Path: licensesPath},
 	{Group: "Customers", Label: "Purchases", Path: purchasesPath},
-	{Group: "Customers", Label: "Payments", Path: paymentsPath, Also: []string{ordersPath, disputesPath, refundRequestsPath}},
+	{
+		Group: "Customers", Label: "Payments", Path: paymentsPath,
+		Also: []string{ordersPath, disputesPath, refundRequestsPath},
+	},
 	{Group: "Delivery", Label: "Deliveries", Path: deliveriesPath},
 	{Group: "Delivery", Label: "Outages", Path: outagesPath, Also: []string{redeliverPath}},
 	{Group: "Delivery", Label: "Mails", Path: mailsPath},

@@ -36,7 +36,7 @@ func (l *Licenses) orderFilter(
 		{Name: "order", Label: "Reference, or an id of Stripe", Value: q.Get("order")},
 		{
 			Name: "state", Label: "State", Type: "select", Value: q.Get("state"),
-			Options: options("All", payment.OrderStates()...),
+			Options: options(payment.OrderStates()...),
 		},
 		{Name: "email", Label: "Buyer's email address", Value: q.Get("email")},
 		{Name: "partner_id", Label: "Partner's number", Value: q.Get("partner_id")},
@@ -90,7 +90,9 @@ func (l *Licenses) payments(w http.ResponseWriter, r *http.Request, v *Visit) er
 			Filters: ui.Filters{Label: "Search orders", URL: v.Path(paymentsPath)},
 			Table:   table,
 			Pager:   pager(r, "Pages of orders", found.Next), SearchedTo: found.SearchedTo,
-			Nothing: ui.Empty{Title: "Nothing was ordered yet", Text: "Orders appear when a buyer presses Buy in the shop."},
+			Nothing: ui.Empty{
+				Title: "Nothing was ordered yet", Text: "Orders appear when a buyer presses Buy in the shop.",
+			},
 		},
 		Export: exportURL(r, v, export.Orders),
 		Curl: l.call("The same orders by API", http.MethodGet, "/operator/v1/orders",

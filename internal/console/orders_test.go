@@ -78,7 +78,7 @@ func TestOrdersPage(t *testing.T) {
 	if one := b.Get(path("/payments?order=%s", c.SessionID)).Text(); !strings.Contains(one, "ann@example.com") || strings.Contains(one, "free-") {
 		t.Errorf("by an id: %s", one)
 	}
-	wrong := b.Get(path("/payments?state=payed"))
+	wrong := b.Get(path("/payments?state=shipped"))
 	if wrong.Status != http.StatusBadRequest || !strings.Contains(wrong.Text(), "must be one of begun, pending, paid, failed") {
 		t.Errorf("an unknown state: %d %s", wrong.Status, wrong.Text())
 	}

@@ -230,7 +230,8 @@ func personFacts(u account.User) []factView {
 		return append(facts, factView{"Erased", ui.Cell{At: u.ErasedAt, Exact: true}})
 	case u.Guest():
 		facts = append(
-			facts, factView{"Guest", ui.Cell{Text: "paid without an account: nobody has opened the link that was mailed"}},
+			facts,
+			factView{"Guest", ui.Cell{Text: "paid without an account: nobody has opened the link that was mailed"}},
 		)
 	case u.ProvenAt.IsZero():
 		facts = append(

@@ -42,7 +42,8 @@ func (p *People) mayAssist(r *http.Request, v *Visit, u account.User) error {
 // acts returns the acts on a person.
 func (p *People) acts(r *http.Request, v *Visit, u account.User, member bool) ([]choice, error) {
 	if u.MergedInto != 0 {
-		return []choice{{Label: "Nothing", Why: fmt.Sprintf("Person %d has everything of this one.", u.MergedInto)}}, nil
+		why := fmt.Sprintf("Person %d has everything of this one.", u.MergedInto)
+		return []choice{{Label: "Nothing", Why: why}}, nil
 	}
 	if !u.ErasedAt.IsZero() {
 		return []choice{{Label: "Nothing", Why: "The person was erased."}}, nil

@@ -21,8 +21,8 @@ func (p *People) setEmail(r *http.Request, v *Visit) (area.Action, error) {
 	}
 	call := p.call("The same by API", http.MethodPatch, fmt.Sprintf("/operator/v1/users/%d", u.ID))
 	says := []string{
-		"The new address is not proven until the person opens the link that we mail to it. Until then the person sees " +
-			"no license. Both addresses are told, and the person is signed out everywhere.",
+		"The new address is not proven until the person opens the link that we mail to it. Until then the person " +
+			"sees no license. Both addresses are told, and the person is signed out everywhere.",
 	}
 	if u.Guest() {
 		says = []string{
@@ -38,7 +38,9 @@ func (p *People) setEmail(r *http.Request, v *Visit) (area.Action, error) {
 				{Name: "email", Label: "New email address", Type: "email", Required: true, Autocomplete: "off"},
 			}},
 		},
-		Seen:    area.Seen{Version: u.UpdatedAt.UTC().String(), Facts: []area.Fact{{Name: "Email address", Value: u.Address()}}},
+		Seen: area.Seen{
+			Version: u.UpdatedAt.UTC().String(), Facts: []area.Fact{{Name: "Email address", Value: u.Address()}},
+		},
 		Refused: p.Accounts.PlainBuyer(r.Context(), p.Accounts.DB, u.ID),
 	}
 	act.Do = func(ctx context.Context) (string, error) {
@@ -60,8 +62,8 @@ func (p *People) merge(r *http.Request, v *Visit) (area.Action, error) {
 		Ask: ui.Confirm{
 			Heading: "Merge " + personName(u) + " into another person", Cancel: v.Path(peoplePath+"/%d", u.ID),
 			Says: []string{
-				"Both are the same person, and bought with two email addresses. The other one keeps the address, the name " +
-					"and the password. You see what moves before anything is changed.",
+				"Both are the same person, and bought with two email addresses. The other one keeps the address, " +
+					"the name and the password. You see what moves before anything is changed.",
 			},
 			Button: ui.Button{Label: "Continue", Busy: "Looking…"}, Call: &call,
 			Form: ui.Form{Fields: []ui.Field{{

@@ -255,7 +255,9 @@ func (l *Licenses) grantRequest(r *http.Request, v *Visit) (area.Action, error) 
 		return area.Action{}, err
 	}
 	call := l.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/refund-requests/%d/refund", q.ID))
-	says := []string{fmt.Sprintf("Stripe pays %s for %s back to %s. This cannot be undone.", q.Total(), application, buyer)}
+	says := []string{
+		fmt.Sprintf("Stripe pays %s for %s back to %s. This cannot be undone.", q.Total(), application, buyer),
+	}
 	effect, err := l.requestEffect(r.Context(), q)
 	if err != nil {
 		return area.Action{}, err

@@ -53,7 +53,9 @@ func (s *Store) UseLink(ctx context.Context, token, browser, client string) (e a
 
 // ConfirmEmail does what account.ConfirmEmail does. The user also takes over what guests with the
 // new address have paid for.
-func (s *Store) ConfirmEmail(ctx context.Context, by audit.Actor, userID int64, token string) (u account.User, err error) {
+func (s *Store) ConfirmEmail(
+	ctx context.Context, by audit.Actor, userID int64, token string,
+) (u account.User, err error) {
 	email, err := s.Accounts.NewEmail(ctx, userID, token)
 	if err != nil {
 		return account.User{}, err

@@ -131,7 +131,7 @@ func (h *harness) checkOrders(stripe *fakestripe.Server, sold payment.Checkout) 
 			}
 		}
 	}
-	h.must(http.StatusBadRequest, "GET", "/operator/v1/exports/orders?state=payed", "")
+	h.must(http.StatusBadRequest, "GET", "/operator/v1/exports/orders?state=shipped", "")
 	data := h.must(http.StatusOK, "GET", fmt.Sprintf("/operator/v1/users/%d/data", sold.UserID), "").Body
 	if !strings.Contains(data, sold.Ref) || !strings.Contains(data, `"email": "ann@example.com"`) {
 		h.Errorf("the data of the buyer: %s", data)

@@ -285,7 +285,7 @@ func TestOrderStateIsParsed(t *testing.T) {
 	if s, err := payment.ParseOrderState(""); err != nil || s != 0 {
 		t.Errorf("no state is %v, %v", s, err)
 	}
-	_, err := payment.ParseOrderState("payed")
+	_, err := payment.ParseOrderState("shipped")
 	if text := fmt.Sprint(err); code(err) != "invalid_parameter" || !strings.Contains(text, "begun, pending, paid, failed") {
 		t.Errorf("%s", text)
 	}

@@ -75,7 +75,7 @@ func (s *Shop) authorize(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 		return err
 	}
 	if v.User.ID == 0 || s.needsSignIn(v, a) {
-		return s.askToSignIn(w, r, v, a)
+		return s.askToSignIn(w, r, a)
 	}
 	list, err := s.candidates(r, v, a)
 	if err != nil {
@@ -189,7 +189,7 @@ func (s *Shop) decide(w http.ResponseWriter, r *http.Request, v *visitor.Visitor
 		return err
 	}
 	if v.User.ID == 0 || s.needsSignIn(v, a) {
-		return s.askToSignIn(w, r, v, a)
+		return s.askToSignIn(w, r, a)
 	}
 	return s.connectForApplication(w, r, v, a.Request, r.PostFormValue("license"))
 }

@@ -168,7 +168,8 @@ func guestForm(email string) ui.Form {
 }
 
 func (s *Shop) askAddress(
-	w http.ResponseWriter, r *http.Request, v *visitor.Visitor, p partner.Partner, plan partner.Plan, status int, f ui.Form,
+	w http.ResponseWriter, r *http.Request, v *visitor.Visitor, p partner.Partner, plan partner.Plan, status int,
+	f ui.Form,
 ) error {
 	product, err := s.Partners.Product(r.Context(), p.ID)
 	if err != nil {
@@ -200,7 +201,8 @@ func (s *Shop) buyAsGuest(w http.ResponseWriter, r *http.Request, v *visitor.Vis
 	email := ui.FormText(r, "email")
 	f := guestForm(email)
 	if wait := s.Throttle.Mail(r, email); wait > 0 {
-		f = f.WithProblem("Too many purchases were started from here. Try again in " + ui.RetryAfter(w.Header(), wait) + ".")
+		again := ui.RetryAfter(w.Header(), wait)
+		f = f.WithProblem("Too many purchases were started from here. Try again in " + again + ".")
 		return s.askAddress(w, r, v, p, plan, http.StatusTooManyRequests, f)
 	}
 	browser := cmp.Or(s.guestBrowser(r), secret.Make(""))

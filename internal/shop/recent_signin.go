@@ -56,7 +56,7 @@ func (s *Shop) needsSignIn(v *visitor.Visitor, a authorization) bool {
 
 // askToSignIn sends a person to the sign-in page and back, unless the application forbids it or a
 // person other than the expected one has just signed in.
-func (s *Shop) askToSignIn(w http.ResponseWriter, r *http.Request, v *visitor.Visitor, a authorization) error {
+func (s *Shop) askToSignIn(w http.ResponseWriter, r *http.Request, a authorization) error {
 	switch {
 	case slices.Contains(a.Prompt, "none"):
 		return s.refuse(

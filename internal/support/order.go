@@ -208,7 +208,8 @@ func (c *OrderCase) addBeginning() {
 		})
 	case o.Order == payment.OrderFailed:
 		add(Entry{
-			At: o.UpdatedAt, Kind: Payment, Failed: true, Title: "The payment was refused", Text: "Nothing was charged.",
+			At: o.UpdatedAt, Kind: Payment, Failed: true, Title: "The payment was refused",
+			Text: "Nothing was charged.",
 		})
 	case o.Order == payment.OrderExpired:
 		add(Entry{At: o.UpdatedAt, Kind: Payment, Title: "The payment page ended unpaid", Text: "Nothing was charged."})

@@ -19,12 +19,15 @@ func (c *OrderCase) next() []string {
 		says = []string{
 			"The buyer has finished, and the bank has not confirmed the payment. This can take days, up to two weeks " +
 				"with some bank debits and transfers.",
-			"Nobody has to do anything. When the bank confirms, the license is sold and the buyer gets an email. If it " +
+			"Nobody has to do anything. When the bank confirms, the license is sold and the buyer gets an email. " +
+				"If it " +
 				"refuses, the order becomes failed and nothing is charged.",
 			"The buyer must not pay again. Their page My licenses shows the order.",
 		}
 	case payment.OrderFailed:
-		says = []string{"The payment was refused and nothing was charged. The buyer can order again and pay another way."}
+		says = []string{
+			"The payment was refused and nothing was charged. The buyer can order again and pay another way.",
+		}
 	case payment.OrderExpired:
 		says = []string{
 			"Nobody paid before the payment page ended, and nothing was charged. The buyer can order again.",
@@ -62,7 +65,8 @@ func (c *OrderCase) nextDisputed() []string {
 func (c *OrderCase) nextBegun() []string {
 	if c.Order.SessionID == "" {
 		return []string{
-			"The payment page was not opened, because Stripe did not answer. Nothing can be charged, and the order ends " +
+			"The payment page was not opened, because Stripe did not answer. Nothing can be charged, and the order " +
+				"ends " +
 				"by itself. The buyer can order again.",
 		}
 	}
@@ -103,7 +107,8 @@ func (c *OrderCase) licenseSays(l license.License) string {
 		return name + " was sold and does not work now. Its page says why."
 	}
 	if c.Buyer.Guest() {
-		return fmt.Sprintf("%s was sold and is not activated yet. The buyer paid without an account, and activates it in "+
+		return fmt.Sprintf("%s was sold and is not activated yet. The buyer paid without an account, and activates "+
+			"it in "+
 			"the browser that paid, or after opening the link that was mailed to %s.", name, c.Buyer.GuestEmail)
 	}
 	who := "with the account of this order"
@@ -120,7 +125,8 @@ func (c *OrderCase) address() []string {
 		return nil
 	}
 	return []string{
-		"Nobody has proven the address " + c.Buyer.Address() + ". If it is mistyped, our emails reach somebody else: see the " +
+		"Nobody has proven the address " + c.Buyer.Address() + ". If it is mistyped, our emails reach somebody " +
+			"else: see the " +
 			"person's page.",
 	}
 }

@@ -320,7 +320,8 @@ func (s *Server) refund(intent Object, amount int64, status, request string) Obj
 		intent["refunded"] = intent["refunded"].(int64) + amount
 	}
 	return s.add("re", Object{
-		"object": "refund", "payment_intent": intent.Text("id"), "charge": intent.Text("latest_charge"), "amount": amount,
+		"object": "refund", "payment_intent": intent.Text("id"), "charge": intent.Text("latest_charge"),
+		"amount":   amount,
 		"currency": intent["currency"], "status": status,
 		"metadata": map[string]string{"request": request},
 	})
