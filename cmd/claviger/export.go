@@ -29,7 +29,8 @@ func exportCommand() *cobra.Command {
 	var partnerID int64
 	cmd := &cobra.Command{
 		Use: "export <list>", Short: "Write a whole list of a running service as a file",
-		Long: "Writes a whole list of the service at --url: licenses, purchases, orders, events or audit with an operator " +
+		Long: "Writes a whole list of the service at --url: licenses, purchases, orders, events or audit with an " +
+			"operator " +
 			"token; licenses, deliveries, requests or audit with the API key of a partner. " +
 			"The last line of the file says that it is whole, and how many rows it has; the command fails when it " +
 			"is missing.",

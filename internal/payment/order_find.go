@@ -47,7 +47,8 @@ func orderWhere(id string) string {
 
 func errNoOrder() error {
 	return fault.New(fault.Missing, CodeUnknownOrder,
-		"There is no such order. An order is named by its reference (co_…), or by Stripe's id of its session (cs_…), "+
+		"There is no such order. An order is named by its reference (co_…), or by Stripe's id of its session "+
+			"(cs_…), "+
 			"payment (pi_…), charge (ch_…), refund (re_…) or dispute (dp_… or du_…).")
 }
 
