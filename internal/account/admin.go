@@ -13,7 +13,7 @@ import (
 )
 
 // PlainBuyer refuses users who have more than licenses: a role, a membership, an open invitation or a
-// second factor. An act on such an account could give its rights to somebody else.
+// second factor. Otherwise an act on the account could give its rights to another person.
 func (b *Store) PlainBuyer(ctx context.Context, r sqldb.Reader, userID int64) error {
 	u, err := sqldb.One(ctx, r, scan, `SELECT `+columns+` FROM users WHERE id = $1`, userID)
 	if u, err = found(u, err, "read a user"); err != nil {

@@ -247,9 +247,8 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	a.node = &cluster.Node{DB: db, Log: a.log, Now: a.cfg.Machine, Host: a.runs.Node}
 	a.sender = &mail.Sender{DB: db, Now: a.cfg.Now, Sealer: box, Transport: a.cfg.transport(), Log: a.log}
 	r := &Services{DB: db, History: history.Reader{DB: db}, Audit: &audit.Log{DB: db}}
-	r.Mail = &mail.Outbox{
-		Sealer: box, Wake: a.node.Waker(mailJob), Off: a.cfg.mailsOff(), Look: mail.Look{Name: a.cfg.Name},
-	}
+	look := mail.Look{Name: a.cfg.Name}
+	r.Mail = &mail.Outbox{Sealer: box, Wake: a.node.Waker(mailJob), Off: a.cfg.mailsOff(), Look: look}
 	r.Partners = &partner.Store{
 		DB: db, Sealer: box, Now: a.cfg.Now, Brand: a.cfg.Brand, Uses: partner.NewUses(db, a.log),
 		Pictures: partner.NewPictures(),

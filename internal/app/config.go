@@ -72,7 +72,7 @@ type Config struct {
 	Mail                mail.Config          // email transport; the zero value sends none
 	MailBuyers          notice.Audience      // buyers who get emails about their purchases
 	MailOff             []mail.Kind          // kinds of emails to buyers that are not sent
-	RefundRequests      payment.RequestMode  // what a refund request of a buyer does
+	RefundRequests      payment.RequestMode  // whether refund requests wait for a person
 	Log                 *slog.Logger         // nil is standard error, by LogLevel and LogFormat
 
 	Withheld    map[string]string // files of systemd's credentials that this user cannot read, by setting

@@ -44,7 +44,7 @@ func (h *harness) begins(email string) payment.Checkout {
 	return c
 }
 
-// begun writes an order whose payment page could not be opened.
+// begun writes an order without a payment page.
 func (h *harness) begun(t *testing.T, email string) payment.Checkout {
 	t.Helper()
 	u := h.User(email)

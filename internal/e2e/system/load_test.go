@@ -104,7 +104,7 @@ type load struct {
 	number   int
 }
 
-// begin starts the load, whose orders have numbers from first on; end ends it.
+// begin starts the load and numbers its orders from first; end ends it.
 func begin(t *testing.T, c card, public string, through http.RoundTripper, first int) *load {
 	l := &load{T: t, card: c, public: public, through: through, stop: make(chan struct{}), requests: map[string]int{}, number: first}
 	var profile struct {
