@@ -40,13 +40,13 @@ func marketPayments(t *testing.T, h *apptest.Harness, c *operator.Client, partne
 	if problems.Size != 2 {
 		t.Fatalf("problems %+v", problems)
 	}
-	must(c.RefundPaymentProblem(ctx, problems.Items[0].ID))(t)
-	must(c.DismissPaymentProblem(ctx, problems.Items[1].ID))(t)
 	for _, o := range all(t, c.Orders(ctx, operator.FindFilter{Email: "payer@example.com", State: "paid"})) {
 		if one := must(c.ShopOrder(ctx, o.ID))(t); one.State != "paid" || one.Email != "payer@example.com" || len(one.Next) == 0 {
 			t.Errorf("the order is %+v", one)
 		}
 	}
+	must(c.RefundPaymentProblem(ctx, problems.Items[0].ID))(t)
+	must(c.DismissPaymentProblem(ctx, problems.Items[1].ID))(t)
 	days := 14
 	must(h.Partners.ChangeProduct(ctx, apptest.Tester, partnerID, partner.ProductChange{RefundDays: &days}))(t)
 	var ids []int64
