@@ -90,6 +90,14 @@ func bookOn(db *sqldb.DB, box *secret.Sealer, now func() time.Time, stripe strin
 	return b
 }
 
+// accountsOn returns a store of accounts that mails guests.
+func accountsOn(db *sqldb.DB, box *secret.Sealer, now func() time.Time) *account.Store {
+	return &account.Store{
+		DB: db, Now: now, Sealer: box, PublicURL: "https://shop.example", Marketplace: "Acme",
+		Mail: &mail.Outbox{Sealer: box},
+	}
+}
+
 func (h *harness) newPartner() int64 {
 	h.Helper()
 	var p partner.Partner

@@ -19,8 +19,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// killChild is an environment variable for a child: this program, which handles an event or runs
-// the job, and kills itself before a statement.
+// killChild is an environment variable for a child: this program, which does the act of a mortal, and
+// kills itself before a statement.
 const killChild = "CLAVIGER_PAYMENT_CHILD"
 
 // mortal is the task of a child.
@@ -28,7 +28,8 @@ type mortal struct {
 	DB, Stripe      string
 	Ahead           time.Duration
 	Statement       int64  // the child dies before it; with fewer statements it survives
-	Body, Signature string // of the event; "": run the job
+	Body, Signature string // of an event
+	Request         int64  // the refund request that is granted; with neither, the job runs
 }
 
 func TestMain(m *testing.M) {
@@ -66,9 +67,13 @@ func act(ctx context.Context, text string) error {
 	}
 	now := func() time.Time { return time.Now().UTC().Truncate(time.Microsecond).Add(m.Ahead) }
 	b := bookOn(db, box, now, m.Stripe, os.Stderr)
-	if m.Body != "" {
+	b.Accounts = accountsOn(db, box, now)
+	switch {
+	case m.Body != "":
 		err = b.Receive(ctx, []byte(m.Body), m.Signature)
-	} else {
+	case m.Request != 0:
+		_, err = b.GrantRequest(ctx, tester, m.Request)
+	default:
 		_, err = payment.NewJob(b).Once(ctx)
 	}
 	return errors.Join(err, db.Close())

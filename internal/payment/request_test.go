@@ -78,7 +78,7 @@ func (h *harness) requestState(id int64) string {
 // requestMails returns the recipients and subjects of all emails, oldest first.
 func (h *harness) requestMails() []string {
 	h.Helper()
-	list, err := h.book.Requests.Mail.Recent(h.Context(), h.db, 100)
+	list, err := h.book.Requests.Mail.Recent(h.Context(), h.db, 1000)
 	if err != nil {
 		h.Fatal(err)
 	}
