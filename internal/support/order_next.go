@@ -36,6 +36,9 @@ func (c *OrderCase) next() []string {
 		says = c.nextDisputed()
 	case payment.OrderRefunded:
 		says = []string{"The money went back, so the license ended. The buyer can buy again."}
+		if o.State == payment.Unsold {
+			says = []string{"The money went back, and nothing was sold. The buyer can order again."}
+		}
 	case payment.OrderPaid, payment.OrderPartlyRefunded:
 		says = c.nextPaid()
 	}
