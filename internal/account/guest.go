@@ -223,6 +223,26 @@ func endGuest(tx *sqldb.Tx, userID int64, at time.Time) {
 	tx.Queue(`UPDATE guest_links SET expires_at = $2 WHERE user_id = $1 AND expires_at > $2`, userID, at)
 }
 
+// EndErased removes the addresses of guests whom a node of the previous release erased: it knows only
+// the addresses of accounts.
+func EndErased(ctx context.Context, db *sqldb.DB, now time.Time) error {
+	const erased = `SELECT id FROM users WHERE guest_email_key <> '' AND erased_at <> 0 ORDER BY id LIMIT $1`
+	ids, err := sqldb.All(ctx, db, sqldb.Value[int64], erased, guestsAtOnce)
+	if err == nil && len(ids) > 0 {
+		err = db.Write(ctx, func(tx *sqldb.Tx) error {
+			for _, id := range ids {
+				endGuest(tx, id, now)
+			}
+			tx.Queue(`UPDATE users SET guest_email = '', guest_email_key = '' WHERE id = ANY($1) AND erased_at <> 0`, ids)
+			return nil
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("finish the erasure of guests: %w", err)
+	}
+	return nil
+}
+
 // guestsAtOnce bounds the guests that are read or deleted together.
 const guestsAtOnce = 1000
 

@@ -15,9 +15,9 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Move gives the orders and refund requests of a user to another one, in the transaction that merges the two. An order
-// that both have open stays: what is paid for it becomes a payment problem. The caller has locked
-// both users.
+// Move moves the orders and refund requests of a user to another one, in the transaction that merges
+// the two. If both have the same order open, it stays, and a payment for it becomes a payment problem.
+// The caller has locked both users.
 func Move(ctx context.Context, tx *sqldb.Tx, from, into int64) (int64, error) {
 	n, err := tx.Exec(ctx, `UPDATE checkouts SET user_id = $2 WHERE user_id = $1 AND NOT EXISTS (
 		SELECT 1 FROM checkouts AS o WHERE o.user_id = $2 AND o.partner_id = checkouts.partner_id
@@ -80,8 +80,12 @@ func (b *Store) tellGuests(ctx context.Context) (int, error) {
 // guestsKept is how long a guest is stored who has not paid, after the checkout ended.
 const guestsKept = 7 * 24 * time.Hour
 
-// pruneGuests deletes guests who have not paid. Their orders stay, without a person.
+// pruneGuests deletes guests who have not paid, and the addresses of erased ones. Orders stay, without
+// a person.
 func pruneGuests(ctx context.Context, db *sqldb.DB, now time.Time) (deleted int64, err error) {
+	if err := account.EndErased(ctx, db, now); err != nil {
+		return 0, err
+	}
 	before := now.Add(-guestsKept)
 	err = account.EachUnpaid(ctx, db, before, func(ids []int64) error {
 		staying, err := sqldb.All(ctx, db, sqldb.Value[int64], `SELECT user_id FROM checkouts
