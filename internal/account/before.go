@@ -49,6 +49,22 @@ func (b *Store) FindOne(ctx context.Context, email string) (u User, found bool, 
 	return u, true, nil
 }
 
+// maxOfAddress bounds the guests of one address that FindAll returns.
+const maxOfAddress = 100
+
+// FindAll returns the ids of the users with an email address: the account first, then the guests who
+// typed it, newest first.
+func (b *Store) FindAll(ctx context.Context, email string) ([]int64, error) {
+	ids, err := sqldb.All(ctx, b.DB, sqldb.Value[int64], `SELECT id FROM users WHERE id IN (
+			SELECT id FROM users WHERE email_key = $1 AND email_key <> ''
+			UNION SELECT id FROM users WHERE guest_email_key = $1 AND guest_email_key <> '')
+		ORDER BY guest_email <> '', id DESC LIMIT $2`, validate.EmailKey(email), maxOfAddress)
+	if err != nil {
+		return nil, fmt.Errorf("find the users with an address: %w", err)
+	}
+	return ids, nil
+}
+
 // where returns the condition, and the arguments of the query after those of its own.
 func (f Filter) where(args ...any) (string, []any) {
 	var where strings.Builder

@@ -64,7 +64,7 @@ const nobodyID = -1
 func (l *Licenses) chosen(r *http.Request, v *Visit) (chosen, error) {
 	f, form, email, nobody, err := l.licenseFilter(r)
 	if nobody {
-		f.OwnerID = nobodyID
+		f.Owners = []int64{nobodyID}
 	}
 	return chosen{
 		form: form, back: v.Path(licensesPath) + withQuery(r.URL.Query(), "of", ""),
@@ -80,7 +80,7 @@ func (l *Licenses) chosen(r *http.Request, v *Visit) (chosen, error) {
 func (l *Licenses) chosenSales(r *http.Request, v *Visit) (chosen, error) {
 	f, form, email, nobody, err := l.salesFilter(r)
 	if nobody {
-		f.UserID = nobodyID
+		f.Users = []int64{nobodyID}
 	}
 	return chosen{
 		form: form, back: v.Path(purchasesPath) + withQuery(r.URL.Query(), "of", ""), find: bulk.OfSales(l.Licenses, f),

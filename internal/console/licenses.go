@@ -61,13 +61,14 @@ func (l *Licenses) table() []Route {
 	return slices.Concat(rows, l.paymentTable(), l.disputeTable(), l.refundRequestTable())
 }
 
-// ownerID reads the email address of the query. nobody reports that no account has it.
-func (l *Licenses) ownerID(r *http.Request) (id int64, email string, nobody bool, err error) {
+// people reads the email address of the query and returns its users, guests included. nobody reports
+// that there is none.
+func (l *Licenses) people(r *http.Request) (ids []int64, email string, nobody bool, err error) {
 	if email = storable(strings.TrimSpace(r.URL.Query().Get("email"))); email == "" {
-		return 0, "", false, nil
+		return nil, "", false, nil
 	}
-	u, found, err := l.Accounts.FindOne(r.Context(), email)
-	return u.ID, email, !found, err
+	ids, err = l.Accounts.FindAll(r.Context(), email)
+	return ids, email, len(ids) == 0, err
 }
 
 // number reads an optional integer of the query.
@@ -136,7 +137,7 @@ func (l *Licenses) licenseFilter(
 	if f.Status, err = event.ParseStatus(r.URL.Query().Get("license_status")); err != nil {
 		form.Refuse(fault.Field("license_status", "is not one of the list."))
 	}
-	f.OwnerID, email, nobody, err = l.ownerID(r)
+	f.Owners, email, nobody, err = l.people(r)
 	return f, form, email, nobody, err
 }
 

@@ -48,7 +48,7 @@ func (l *Licenses) orderFilter(
 	if f.State, err = payment.ParseOrderState(q.Get("state")); err != nil {
 		form.Refuse(err)
 	}
-	f.UserID, email, nobody, err = l.ownerID(r)
+	f.Users, email, nobody, err = l.people(r)
 	return f, form, email, nobody, err
 }
 

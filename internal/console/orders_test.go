@@ -25,7 +25,7 @@ func (h *harness) freeOrder() payment.Checkout {
 // orderOf returns the newest order of a buyer.
 func (h *harness) orderOf(userID int64) payment.Checkout {
 	h.Helper()
-	found, err := h.Payments.FindOrders(h.Context(), payment.FindOrders{UserID: userID}, 0, 1)
+	found, err := h.Payments.FindOrders(h.Context(), payment.FindOrders{Users: []int64{userID}}, 0, 1)
 	h.Must(err)
 	if len(found.Orders) != 1 {
 		h.Fatal("there is no order")

@@ -165,11 +165,11 @@ func (p *People) person(w http.ResponseWriter, r *http.Request, v *Visit) error 
 	for _, a := range teams {
 		view.Teams = append(view.Teams, teamView{a.Partner.Name, string(a.Role), p.partnerURL(v, a.Partner.ID)})
 	}
-	licenses, err := p.Licenses.FindAny(r.Context(), license.FindAny{OwnerID: u.ID}, 0, perPage)
+	licenses, err := p.Licenses.FindAny(r.Context(), license.FindAny{Owners: []int64{u.ID}}, 0, perPage)
 	if err != nil {
 		return err
 	}
-	sales, err := p.Licenses.FindSales(r.Context(), license.FindSales{UserID: u.ID}, 0, perPage)
+	sales, err := p.Licenses.FindSales(r.Context(), license.FindSales{Users: []int64{u.ID}}, 0, perPage)
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func (p *People) person(w http.ResponseWriter, r *http.Request, v *Visit) error 
 
 // addOrders adds the person's orders.
 func (p *People) addOrders(r *http.Request, v *Visit, view *personView) error {
-	found, err := p.Payments.FindOrders(r.Context(), payment.FindOrders{UserID: view.User.ID}, 0, perPage)
+	found, err := p.Payments.FindOrders(r.Context(), payment.FindOrders{Users: []int64{view.User.ID}}, 0, perPage)
 	if err != nil {
 		return err
 	}

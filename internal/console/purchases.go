@@ -30,7 +30,7 @@ func (l *Licenses) salesFilter(
 		ExternalID: storable(strings.TrimSpace(q.Get("external_id"))), PartnerID: number(r, &form, "partner_id"),
 	}
 	f.From, f.To = span(r, &form)
-	f.UserID, email, nobody, err = l.ownerID(r)
+	f.Users, email, nobody, err = l.people(r)
 	return f, form, email, nobody, err
 }
 

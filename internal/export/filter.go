@@ -105,7 +105,7 @@ func (x *Exporter) LicenseFilter(ctx context.Context, q url.Values) (license.Fin
 			return f, fault.Parameter("tier", "must be a whole number from 1.")
 		}
 	}
-	f.OwnerID, err = x.person(ctx, q)
+	f.Owners, err = x.people(ctx, q)
 	return f, err
 }
 
@@ -115,21 +115,21 @@ func (x *Exporter) saleFilter(ctx context.Context, q url.Values) (license.FindSa
 	if err != nil {
 		return f, err
 	}
-	f.UserID, err = x.person(ctx, q)
+	f.Users, err = x.people(ctx, q)
 	return f, err
 }
 
-// person returns the id of the user with the email in the query, 0 if it has none.
-func (x *Exporter) person(ctx context.Context, q url.Values) (int64, error) {
+// people returns the ids of the users with the email in the query, nil if it has none.
+func (x *Exporter) people(ctx context.Context, q url.Values) ([]int64, error) {
 	email := q.Get("email")
 	if email == "" {
-		return 0, nil
+		return nil, nil
 	}
-	u, found, err := x.Accounts.FindOne(ctx, email)
-	if err != nil || !found {
-		return nobody, err
+	ids, err := x.Accounts.FindAll(ctx, email)
+	if len(ids) == 0 {
+		ids = []int64{nobody}
 	}
-	return u.ID, nil
+	return ids, err
 }
 
 func (x *Exporter) eventWalk(ctx context.Context, q url.Values) (event.Walk, error) {

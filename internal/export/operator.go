@@ -33,7 +33,7 @@ func (x *Exporter) OperatorLicenses(f license.FindAny) Table {
 				u := owners[l.OwnerID]
 				rows = append(rows, []Cell{
 					Text(l.Key), Number(l.PartnerID), Text(l.Status.String()), Number(l.Tier), ID(l.OwnerID),
-					Text(u.Email), Text(u.ExternalID),
+					Text(u.Address()), Text(u.ExternalID),
 					Bool(l.Redeemed), Bool(l.Released), Text(l.Held.String()), Time(l.CreatedAt), Time(l.UpdatedAt),
 				})
 			}
@@ -53,7 +53,7 @@ func (x *Exporter) OperatorPurchases(f license.FindSales) Table {
 			"user_id", "user_email", "user_external_id", "created_at", "sold_at",
 		},
 		About: func(ctx context.Context) (Estimate, error) {
-			if f != (license.FindSales{PartnerID: f.PartnerID}) {
+			if !f.OfPartner() {
 				return Unknown, nil
 			}
 			n, more, err := x.Licenses.SalesCounted(ctx, f.PartnerID, maxCounted)
@@ -75,7 +75,7 @@ func (x *Exporter) OperatorPurchases(f license.FindSales) Table {
 					Number(s.ID), Number(s.PartnerID), Text(s.Kind.String()), Text(s.ExternalID),
 					Number(s.Tier), Number(s.Quantity),
 					Number(money.Units(s.AmountCents, s.Currency, s.Hundredths)), Text(s.Currency),
-					ID(s.UserID), Text(u.Email), Text(u.ExternalID), Time(s.CreatedAt), Time(s.SoldAt),
+					ID(s.UserID), Text(u.Address()), Text(u.ExternalID), Time(s.CreatedAt), Time(s.SoldAt),
 				})
 			}
 			before = found.Next

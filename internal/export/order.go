@@ -63,6 +63,6 @@ func (x *Exporter) orderFilter(ctx context.Context, q url.Values) (payment.FindO
 	if f.State, err = payment.ParseOrderState(q.Get("state")); err != nil {
 		return f, err
 	}
-	f.UserID, err = x.person(ctx, q)
+	f.Users, err = x.people(ctx, q)
 	return f, err
 }

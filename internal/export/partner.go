@@ -37,7 +37,7 @@ func (x *Exporter) PartnerLicenses(partnerID int64, f license.Find) Table {
 func (x *Exporter) aboutLicenses(ctx context.Context, f license.FindAny) (Estimate, error) {
 	status := f.Status
 	f.Status = 0
-	if f != (license.FindAny{PartnerID: f.PartnerID}) {
+	if !f.OfPartner() {
 		return Unknown, nil
 	}
 	n, err := x.Licenses.Counted(ctx, f.PartnerID, status)

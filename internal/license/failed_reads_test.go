@@ -92,7 +92,7 @@ func (h *harness) readers() map[string]func() (any, error) {
 		"find":             func() (any, error) { return r.Find(ctx, p, license.Find{To: before}, 0, 10) },
 		"find any":         func() (any, error) { return r.FindAny(ctx, license.FindAny{Find: license.Find{To: before}}, 0, 10) },
 		"find by purchase": func() (any, error) { return r.FindAny(ctx, license.FindAny{ExternalID: "base"}, 0, 10) },
-		"find by owner":    func() (any, error) { return r.FindAny(ctx, license.FindAny{OwnerID: ann}, 0, 10) },
+		"find by owner":    func() (any, error) { return r.FindAny(ctx, license.FindAny{Owners: []int64{ann}}, 0, 10) },
 		"find sales":       func() (any, error) { return r.FindSales(ctx, license.FindSales{To: before}, 0, 10) },
 		"references":       func() (any, error) { return r.RefundsByReference(ctx, "") },
 		"versions":         func() (any, error) { return r.Versions(ctx, ids) },

@@ -3,6 +3,7 @@ package license
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,14 +15,14 @@ import (
 type FindAny struct {
 	Find
 	PartnerID  int64
-	OwnerID    int64
-	ExternalID string // of a purchase in its chain
+	Owners     []int64 // none: all
+	ExternalID string  // of a purchase in its chain
 }
 
 // FindAny returns a page of licenses, newest first, before a number from Found.Next; 0 starts with
 // the newest. It costs the same at any depth.
 func (r *Store) FindAny(ctx context.Context, f FindAny, before int64, limit int) (Found, error) {
-	if f.PartnerID != 0 && f.OwnerID == 0 && f.ExternalID == "" {
+	if f.PartnerID != 0 && f.Owners == nil && f.ExternalID == "" {
 		return r.Find(ctx, f.PartnerID, f.Find, before, limit)
 	}
 	var err error
@@ -74,18 +75,25 @@ func (f FindAny) indexed() (where string, arg any) {
 	case f.Key != "":
 		return `id + 0 >= $1 AND id + 0 <= $2 AND substr(license_key, 33) = $4
 			ORDER BY id + 0 DESC`, f.Key[len(f.Key)-minEnd:]
-	case f.OwnerID != 0:
-		return byID + ` AND owner_id = $4 AND owner_id <> 0 ORDER BY id DESC`, f.OwnerID
+	case len(f.Owners) == 1:
+		return byID + ` AND owner_id = $4 AND owner_id <> 0 ORDER BY id DESC`, f.Owners[0]
+	case len(f.Owners) > 1:
+		return `id + 0 >= $1 AND id + 0 <= $2 AND owner_id = ANY($4) AND owner_id <> 0 ORDER BY id + 0 DESC`, f.Owners
 	default:
 		return byID + ` ORDER BY id DESC`, nil
 	}
+}
+
+// OfPartner reports whether f selects all licenses of a partner, or of all partners.
+func (f FindAny) OfPartner() bool {
+	return f.Find == Find{} && f.Owners == nil && f.ExternalID == ""
 }
 
 // fits checks the conditions that no index serves.
 func (f FindAny) fits(l License) bool {
 	return (f.Status == 0 || l.Status == f.Status) && (f.Tier == 0 || l.Tier == f.Tier) &&
 		strings.HasSuffix(l.Key, f.Key) &&
-		(f.PartnerID == 0 || l.PartnerID == f.PartnerID) && (f.OwnerID == 0 || l.OwnerID == f.OwnerID) &&
+		(f.PartnerID == 0 || l.PartnerID == f.PartnerID) && (f.Owners == nil || slices.Contains(f.Owners, l.OwnerID)) &&
 		within(l.CreatedAt, f.From, f.To)
 }
 

@@ -36,10 +36,10 @@ func TestFindAnyAgreesWithTheTable(t *testing.T) {
 	orderOf := func(i int) string { return fmt.Sprint("order-", len(all)-1-i) } // of the license at that index
 	for name, f := range map[string]license.FindAny{
 		"all": {}, "status": {Find: license.Find{Status: event.Deactivated}}, "tier": {Find: license.Find{Tier: 2}},
-		"partner": {PartnerID: partners[1]}, "owner": {OwnerID: owner}, "both": {PartnerID: partners[1], OwnerID: owner},
+		"partner": {PartnerID: partners[1]}, "owner": {Owners: []int64{owner}}, "both": {PartnerID: partners[1], Owners: []int64{owner}}, "owners": {Owners: []int64{owner, 0, all[1].OwnerID}},
 		"key": {Find: license.Find{Key: key}}, "end": {Find: license.Find{Key: key[32:]}}, "longer end": {Find: license.Find{Key: strings.ToUpper(key[20:])}},
 		"since": {Find: license.Find{From: all[9].CreatedAt}}, "until": {Find: license.Find{To: all[9].CreatedAt}},
-		"span of an owner": {OwnerID: owner, Find: license.Find{From: all[20].CreatedAt, To: all[3].CreatedAt}},
+		"span of an owner": {Owners: []int64{owner}, Find: license.Find{From: all[20].CreatedAt, To: all[3].CreatedAt}},
 		"nothing":          {Find: license.Find{From: time.Now().Add(time.Hour)}},
 		"external id":      {ExternalID: orderOf(7)}, "external id of a partner": {ExternalID: orderOf(7), PartnerID: all[7].PartnerID},
 		"external id and its key": {ExternalID: orderOf(7), Find: license.Find{Key: key}}, "external id and another key": {ExternalID: orderOf(8), Find: license.Find{Key: key}},
@@ -48,7 +48,7 @@ func TestFindAnyAgreesWithTheTable(t *testing.T) {
 		for i, l := range all {
 			k := strings.ToLower(f.Key)
 			if (f.ExternalID == "" || f.ExternalID == orderOf(i)) && strings.HasSuffix(l.Key, k) && (f.Status == 0 || l.Status == f.Status) && (f.Tier == 0 || l.Tier == f.Tier) &&
-				(f.PartnerID == 0 || l.PartnerID == f.PartnerID) && (f.OwnerID == 0 || l.OwnerID == f.OwnerID) &&
+				(f.PartnerID == 0 || l.PartnerID == f.PartnerID) && (f.Owners == nil || l.OwnerID != 0 && slices.Contains(f.Owners, l.OwnerID)) &&
 				!l.CreatedAt.Before(f.From) && (f.To.IsZero() || l.CreatedAt.Before(f.To)) {
 				want = append(want, l.Key)
 			}
@@ -100,13 +100,13 @@ func TestFindSalesAgreesWithTheTable(t *testing.T) {
 	}
 	slices.Reverse(all)
 	for name, f := range map[string]license.FindSales{
-		"all": {}, "partner": {PartnerID: partners[0]}, "buyer": {UserID: all[2].UserID}, "reference": {ExternalID: "order 1"},
+		"all": {}, "partner": {PartnerID: partners[0]}, "buyer": {Users: []int64{all[2].UserID}}, "buyers": {Users: []int64{all[2].UserID, 0, all[1].UserID}}, "reference": {ExternalID: "order 1"},
 		"both": {ExternalID: "order 1", PartnerID: partners[1]}, "since": {From: all[4].CreatedAt}, "until": {To: all[4].CreatedAt, PartnerID: partners[0]},
-		"nobody": {UserID: 999},
+		"nobody": {Users: []int64{999}},
 	} {
 		var want, got []int64
 		for _, s := range all {
-			if (f.PartnerID == 0 || s.PartnerID == f.PartnerID) && (f.UserID == 0 || s.UserID == f.UserID) && (f.ExternalID == "" || s.ExternalID == f.ExternalID) &&
+			if (f.PartnerID == 0 || s.PartnerID == f.PartnerID) && (f.Users == nil || s.UserID != 0 && slices.Contains(f.Users, s.UserID)) && (f.ExternalID == "" || s.ExternalID == f.ExternalID) &&
 				!s.CreatedAt.Before(f.From) && (f.To.IsZero() || s.CreatedAt.Before(f.To)) {
 				want = append(want, s.ID)
 			}

@@ -3,6 +3,7 @@ package license
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"claviger/internal/paging"
@@ -12,7 +13,7 @@ import (
 // FindSales selects purchases and plan changes; the zero value selects all.
 type FindSales struct {
 	PartnerID  int64
-	UserID     int64 // the buyer
+	Users      []int64 // the buyers; none: all
 	ExternalID string
 	From, To   time.Time // From inclusive, To exclusive; zero: no bound
 }
@@ -74,8 +75,10 @@ func (f FindSales) indexed() (where string, arg any) {
 	case f.ExternalID != "":
 		return `id + 0 >= $1 AND id + 0 <= $2 AND external_id = $4 AND external_id <> ''
 			ORDER BY id + 0 DESC`, f.ExternalID
-	case f.UserID != 0:
-		return byID + ` AND user_id = $4 AND user_id <> 0 ORDER BY id DESC`, f.UserID
+	case len(f.Users) == 1:
+		return byID + ` AND user_id = $4 AND user_id <> 0 ORDER BY id DESC`, f.Users[0]
+	case len(f.Users) > 1:
+		return `id + 0 >= $1 AND id + 0 <= $2 AND user_id = ANY($4) AND user_id <> 0 ORDER BY id + 0 DESC`, f.Users
 	case f.PartnerID != 0:
 		return byID + ` AND partner_id = $4 ORDER BY id DESC`, f.PartnerID
 	default:
@@ -83,9 +86,14 @@ func (f FindSales) indexed() (where string, arg any) {
 	}
 }
 
+// OfPartner reports whether f selects all purchases of a partner, or of all partners.
+func (f FindSales) OfPartner() bool {
+	return f.Users == nil && f.ExternalID == "" && f.From.IsZero() && f.To.IsZero()
+}
+
 // fits checks the conditions that no index serves.
 func (f FindSales) fits(s Sale) bool {
-	return (f.PartnerID == 0 || s.PartnerID == f.PartnerID) && (f.UserID == 0 || s.UserID == f.UserID) &&
+	return (f.PartnerID == 0 || s.PartnerID == f.PartnerID) && (f.Users == nil || slices.Contains(f.Users, s.UserID)) &&
 		(f.ExternalID == "" || s.ExternalID == f.ExternalID) && within(s.CreatedAt, f.From, f.To)
 }
 

@@ -144,13 +144,13 @@ func TestSearch(t *testing.T) {
 		"everything":              {license.Search{}, []string{c.Key, b.Key, a.Key}},
 		"by key":                  {license.Search{Key: b.Key}, []string{b.Key}},
 		"by what is no key":       {license.Search{Key: "x\x00"}, []string{}},
-		"by owner":                {license.Search{OwnerID: owner}, []string{b.Key, a.Key}},
+		"by owner":                {license.Search{Owners: []int64{owner}}, []string{b.Key, a.Key}},
 		"by external id":          {license.Search{ExternalID: "one"}, []string{b.Key, a.Key}},
 		"by that of a plan":       {license.Search{ExternalID: "two"}, []string{c.Key}},
 		"by partner":              {license.Search{PartnerID: q}, []string{c.Key, b.Key}},
 		"by status":               {license.Search{Status: event.Active}, []string{c.Key}},
-		"by owner and partner":    {license.Search{OwnerID: owner, PartnerID: p}, []string{a.Key}},
-		"by what does not concur": {license.Search{Status: event.Active, OwnerID: owner}, []string{}},
+		"by owner and partner":    {license.Search{Owners: []int64{owner}, PartnerID: p}, []string{a.Key}},
+		"by what does not concur": {license.Search{Status: event.Active, Owners: []int64{owner}}, []string{}},
 	} {
 		got, err := h.licenses.Search(t.Context(), test.search, paging.First())
 		if err != nil {

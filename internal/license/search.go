@@ -13,8 +13,8 @@ import (
 // Search is an operator's search; zero fields do not narrow it.
 type Search struct {
 	Key        string
-	OwnerID    int64
-	ExternalID string // of a purchase in its chain
+	Owners     []int64 // none: all
+	ExternalID string  // of a purchase in its chain
 	PartnerID  int64
 	Status     event.Status
 }
@@ -34,8 +34,8 @@ func (r *Store) Search(ctx context.Context, q Search, p paging.Page) (List, erro
 		}
 		add(`license_key = $%d`, q.Key)
 	}
-	if q.OwnerID != 0 {
-		add(`owner_id = $%d AND owner_id <> 0`, q.OwnerID)
+	if q.Owners != nil {
+		add(`owner_id = ANY($%d) AND owner_id <> 0`, q.Owners)
 	}
 	if q.ExternalID != "" {
 		add(`id IN (SELECT k.license_id FROM purchases AS b JOIN purchase_links AS k ON k.purchase_id = b.id

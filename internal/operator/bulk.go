@@ -219,7 +219,7 @@ func (o *Operator) selection(ctx context.Context, k bulk.Kind, q url.Values) (bu
 		return bulk.OfLicenses(o.Licenses, f), nil
 	case bulk.Purchases:
 		return bulk.OfSales(o.Licenses, license.FindSales{
-			PartnerID: f.PartnerID, UserID: f.OwnerID, ExternalID: f.ExternalID, From: f.From, To: f.To,
+			PartnerID: f.PartnerID, Users: f.Owners, ExternalID: f.ExternalID, From: f.From, To: f.To,
 		}), nil
 	case bulk.Partners:
 		return o.partnersIn(ctx, f.PartnerID, q)

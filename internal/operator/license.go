@@ -81,9 +81,8 @@ func (o *Operator) search(ctx context.Context, q url.Values) (s license.Search, 
 	if s.Status, err = event.ParseStatus(q.Get("status")); err != nil || q.Get("email") == "" {
 		return s, false, err
 	}
-	owner, found, err := o.Accounts.FindOne(ctx, q.Get("email"))
-	s.OwnerID = owner.ID
-	return s, !found, err
+	s.Owners, nobody, err = o.people(ctx, q)
+	return s, nobody, err
 }
 
 func (o *Operator) getLicense(w http.ResponseWriter, r *http.Request, _ account.Token) error {

@@ -65,7 +65,7 @@ func TestMergeUsers(t *testing.T) {
 	if now := h.must(200, "GET", "/operator/v1/licenses/"+key+"/events", "").Body; now != events {
 		t.Errorf("the merge made events: %s", now)
 	}
-	sales, err := h.Licenses.FindSales(t.Context(), license.FindSales{UserID: ann.ID}, 0, 10)
+	sales, err := h.Licenses.FindSales(t.Context(), license.FindSales{Users: []int64{ann.ID}}, 0, 10)
 	if err != nil || len(sales.Sales) != 1 {
 		t.Errorf("purchases: %+v, %v", sales, err)
 	}

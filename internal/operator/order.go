@@ -103,7 +103,7 @@ func (o *Operator) listOrders(w http.ResponseWriter, r *http.Request, _ account.
 		return err
 	}
 	var nobody bool
-	if f.UserID, nobody, err = o.personID(r, q); err != nil {
+	if f.Users, nobody, err = o.people(r.Context(), q); err != nil {
 		return err
 	}
 	var found payment.FoundOrders

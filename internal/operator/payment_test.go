@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"claviger/internal/account"
+	"claviger/internal/license"
 	"claviger/internal/payment"
 	"claviger/internal/payment/fakestripe"
 )
@@ -93,10 +94,12 @@ func (h *harness) checkDispute(stripe *fakestripe.Server, sold payment.Checkout)
 	events := stripe.Events()
 	e := events[len(events)-1]
 	h.Must(h.Payments.Receive(h.Context(), e.Body, stripe.Sign(e.Body)))
+	h.Must(h.Payments.SaveEvidence(h.Context(), tester, id, payment.Evidence{payment.CustomerName: "Ann Example"}))
 	due := `"` + h.Payments.Now().AddDate(0, 0, 7).Format("2006-01-02")
 	for path, want := range map[string][]string{
-		"/orders/" + sold.Ref: {`"state":"disputed"`, `"id":"` + id + `"`, `"reason":"fraudulent"`, `"due_by":` + due, `"submission_count":0`},
-		"/today":              {`"kind":"dispute_open"`, `"subject":"` + id + `"`, `"until":` + due, `"count":4900`},
+		"/orders/" + sold.Ref:                      {`"state":"disputed"`, `"id":"` + id + `"`, `"reason":"fraudulent"`, `"due_by":` + due, `"submission_count":0`},
+		fmt.Sprintf("/users/%d/data", sold.UserID): {`"dispute": "` + id + `"`, `"customer_name": "Ann Example"`},
+		"/today": {`"kind":"dispute_open"`, `"subject":"` + id + `"`, `"until":` + due, `"count":4900`},
 	} {
 		a := h.must(http.StatusOK, "GET", "/operator/v1"+path, "")
 		for _, text := range want {
@@ -140,4 +143,34 @@ func (h *harness) checkOrders(stripe *fakestripe.Server, sold payment.Checkout) 
 		h.Errorf("it was read once, and %d entries say so", n)
 	}
 	h.must(http.StatusNotFound, "GET", "/operator/v1/users/99/data", "")
+}
+
+// TestOrdersOfAddress: who asks for an address finds what its account bought, and what guests bought
+// who typed it.
+func TestOrdersOfAddress(t *testing.T) {
+	h := newHarness(t)
+	h.must(201, "POST", "/operator/v1/partners", `{"name":"Tide Planner","external_id":"tide"}`)
+	h.must(200, "PUT", "/operator/v1/partners/1/plans/1", `{"name":"One","price_cents":0}`)
+	ann, other := h.User("ann@example.com"), h.User("other@example.com")
+	guest, err := h.Accounts.StartGuest(t.Context(), account.GuestOrder{
+		Email: "Ann@Example.com", Browser: "browser", PartnerID: 1, Tier: 1,
+	})
+	h.Must(err)
+	for _, id := range []int64{ann.ID, guest.ID, other.ID} {
+		_, err := h.Payments.SellFree(t.Context(), tester, payment.Order{PartnerID: 1, Tier: 1, PlanName: "One", Currency: "USD"},
+			license.Purchase{PartnerID: 1, Tier: 1, BuyerID: id, Quantity: 1, Currency: "USD", Shop: true})
+		h.Must(err)
+	}
+	for _, path := range []string{"/orders?", "/purchases/search?", "/licenses/search?", "/licenses?"} {
+		a := h.must(200, "GET", "/operator/v1"+path+"email=ann@example.com", "").Body
+		if !strings.Contains(a, `"size":2`) || strings.Contains(a, fmt.Sprintf(`r_id":%d,"`, other.ID)) {
+			t.Errorf("%s: %s", path, a)
+		}
+	}
+	for _, list := range []string{"orders", "purchases", "licenses"} {
+		file := h.must(200, "GET", "/operator/v1/exports/"+list+"?email=ann@example.com", "").Body
+		if !strings.Contains(file, "#complete,2") || !strings.Contains(file, "Ann@Example.com") || strings.Contains(file, "other@") {
+			t.Errorf("the export of %s: %s", list, file)
+		}
+	}
 }

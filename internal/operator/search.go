@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -123,14 +124,14 @@ func timesOf(q url.Values) (from, to time.Time, err error) {
 	return from, to, nil
 }
 
-// personID returns the id of the user with the email address of the query, 0 if there is none in
-// it; nobody reports that no user has it.
-func (o *Operator) personID(r *http.Request, q url.Values) (id int64, nobody bool, err error) {
+// people returns the users with the email address of the query, guests included, nil if there is none
+// in it; nobody reports that no user has it.
+func (o *Operator) people(ctx context.Context, q url.Values) (ids []int64, nobody bool, err error) {
 	if q.Get("email") == "" {
-		return 0, false, nil
+		return nil, false, nil
 	}
-	u, found, err := o.Accounts.FindOne(r.Context(), q.Get("email"))
-	return u.ID, !found, err
+	ids, err = o.Accounts.FindAll(ctx, q.Get("email"))
+	return ids, len(ids) == 0, err
 }
 
 func (o *Operator) findLicenses(w http.ResponseWriter, r *http.Request, _ account.Token) error {
@@ -158,7 +159,7 @@ func (o *Operator) findLicenses(w http.ResponseWriter, r *http.Request, _ accoun
 		return err
 	}
 	var nobody bool
-	if f.OwnerID, nobody, err = o.personID(r, q); err != nil {
+	if f.Owners, nobody, err = o.people(r.Context(), q); err != nil {
 		return err
 	}
 	var found license.Found
@@ -188,7 +189,7 @@ func (o *Operator) findPurchases(w http.ResponseWriter, r *http.Request, _ accou
 		return err
 	}
 	var nobody bool
-	if f.UserID, nobody, err = o.personID(r, q); err != nil {
+	if f.Users, nobody, err = o.people(r.Context(), q); err != nil {
 		return err
 	}
 	var found license.FoundSales

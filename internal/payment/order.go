@@ -3,6 +3,7 @@ package payment
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -15,7 +16,7 @@ import (
 type FindOrders struct {
 	State     OrderState
 	PartnerID int64
-	UserID    int64     // the buyer
+	Users     []int64   // the buyers; none: all
 	From, To  time.Time // when it was begun: From inclusive, To exclusive; zero: no bound
 }
 
@@ -90,9 +91,12 @@ func (f FindOrders) query(columns string, low, high int64, n int) (sql string, a
 	by := ""
 	args = []any{low, high, n}
 	switch {
-	case f.UserID != 0:
+	case len(f.Users) > 1:
+		return `SELECT ` + columns + ` FROM checkouts WHERE id + 0 >= $1 AND id + 0 <= $2 AND user_id = ANY($4)
+			ORDER BY id + 0 DESC LIMIT $3`, append(args, f.Users)
+	case len(f.Users) == 1:
 		by = "user_id"
-		args = append(args, f.UserID)
+		args = append(args, f.Users[0])
 	case f.PartnerID != 0:
 		by = "partner_id"
 		args = append(args, f.PartnerID)
@@ -109,7 +113,7 @@ func (f FindOrders) query(columns string, low, high int64, n int) (sql string, a
 // fits checks the conditions that no index serves.
 func (f FindOrders) fits(c Checkout) bool {
 	return (f.State == 0 || c.Order == f.State) && (f.PartnerID == 0 || c.PartnerID == f.PartnerID) &&
-		(f.UserID == 0 || c.UserID == f.UserID) &&
+		(f.Users == nil || slices.Contains(f.Users, c.UserID)) &&
 		!c.CreatedAt.Before(f.From) && (f.To.IsZero() || c.CreatedAt.Before(f.To))
 }
 

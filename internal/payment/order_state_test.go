@@ -123,8 +123,12 @@ func TestOrderPlans(t *testing.T) {
 	if sqldbtest.Postgres() {
 		h.exec(`ANALYZE checkouts`)
 	}
+	several := payment.FindOrders{Users: []int64{7, 8, 9}, PartnerID: 3}
+	for _, sql := range several.Statements() {
+		sqldbtest.WantIndex(t, h.db, "checkouts_user", []string{"newest", "checked"}, sql.Text, sql.Args...)
+	}
 	for index, f := range map[string]payment.FindOrders{
-		"checkouts_user": {UserID: 7, PartnerID: 3, State: payment.OrderFailed}, "checkouts_partner": {PartnerID: 3, State: payment.OrderFailed},
+		"checkouts_user": {Users: []int64{7}, PartnerID: 3, State: payment.OrderFailed}, "checkouts_partner": {PartnerID: 3, State: payment.OrderFailed},
 		"checkouts_state": {State: payment.OrderFailed}, "": {},
 	} {
 		for _, sql := range f.Statements() {
@@ -154,7 +158,7 @@ func TestFreeOrders(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	found, err := h.book.FindOrders(t.Context(), payment.FindOrders{UserID: h.buyer.ID}, 0, 10)
+	found, err := h.book.FindOrders(t.Context(), payment.FindOrders{Users: []int64{h.buyer.ID}}, 0, 10)
 	if err != nil || len(found.Orders) != 1 {
 		t.Fatalf("%d orders, %v", len(found.Orders), err)
 	}
@@ -175,7 +179,7 @@ func TestFreeOrders(t *testing.T) {
 	if err := h.free(l, 1, "down"); err != nil {
 		t.Fatal(err)
 	}
-	found, err = h.book.FindOrders(t.Context(), payment.FindOrders{UserID: h.buyer.ID}, 0, 10)
+	found, err = h.book.FindOrders(t.Context(), payment.FindOrders{Users: []int64{h.buyer.ID}}, 0, 10)
 	if err != nil || len(found.Orders) != 3 {
 		t.Fatalf("%d orders, %v", len(found.Orders), err)
 	}
@@ -225,14 +229,14 @@ func TestFindOrders(t *testing.T) {
 		}
 	}
 	for name, f := range map[string]payment.FindOrders{
-		"another buyer": {UserID: h.buyer.ID + 1}, "another partner and state": {PartnerID: last.PartnerID, State: payment.OrderPaid},
+		"another buyer": {Users: []int64{h.buyer.ID + 1}}, "another partner and state": {PartnerID: last.PartnerID, State: payment.OrderPaid},
 		"later": {From: h.now().Add(time.Hour)}, "earlier": {To: list[0].CreatedAt},
 	} {
 		if got := find(f); got != "" {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	if got := find(payment.FindOrders{UserID: h.buyer.ID, From: list[0].CreatedAt, To: h.now().Add(time.Second)}); got != all {
+	if got := find(payment.FindOrders{Users: []int64{h.buyer.ID}, From: list[0].CreatedAt, To: h.now().Add(time.Second)}); got != all {
 		t.Errorf("in time: %s", got)
 	}
 }

@@ -35,7 +35,7 @@ func (d *Store) searchOrders(ctx context.Context, f *Found) error {
 		return d.searchSimilar(ctx, f)
 	}
 	for _, u := range f.People {
-		found, err := d.Payments.FindOrders(ctx, payment.FindOrders{UserID: u.ID}, 0, maxFound)
+		found, err := d.Payments.FindOrders(ctx, payment.FindOrders{Users: []int64{u.ID}}, 0, maxFound)
 		if err != nil {
 			return err
 		}

@@ -915,6 +915,8 @@ type PersonData struct {
 	Orders []map[string]json.RawMessage `json:"orders"`
 	// The person's requests for refunds.
 	RefundRequests []map[string]json.RawMessage `json:"refund_requests"`
+	// Payments that the person's bank disputes, with the evidence about the person.
+	Disputes []map[string]json.RawMessage `json:"disputes"`
 }
 
 // PlanChangePrice is an object of the API.

@@ -839,6 +839,8 @@ export type PersonData = {
   orders: Array<Record<string, unknown>>;
   /** The person's requests for refunds. */
   refund_requests: Array<Record<string, unknown>>;
+  /** Payments that the person's bank disputes, with the evidence about the person. */
+  disputes: Array<Record<string, unknown>>;
 };
 
 export type PlanChangePrice = {
