@@ -29,6 +29,7 @@ type dataFile struct {
 	Orders      []dataOrder      `json:"orders"`
 
 	RefundRequests []dataRefundRequest `json:"refund_requests"`
+	Disputes       []dataDispute       `json:"disputes"`
 }
 
 type dataAccount struct {
@@ -115,6 +116,9 @@ func (h *Person) File(w http.ResponseWriter, r *http.Request, userID int64, name
 	if file.RefundRequests, err = h.refundRequests(ctx, userID); err != nil {
 		return err
 	}
+	if file.Disputes, err = h.disputes(ctx, userID); err != nil {
+		return err
+	}
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
 	enc.SetEscapeHTML(false)
@@ -142,7 +146,7 @@ func (h *Person) orders(ctx context.Context, userID int64) ([]dataOrder, error) 
 	}
 	const batch = 500
 	for before := int64(0); ; {
-		found, err := h.Payments.FindOrders(ctx, payment.FindOrders{UserID: userID}, before, batch)
+		found, err := h.Payments.FindOrders(ctx, payment.FindOrders{Users: []int64{userID}}, before, batch)
 		if err != nil {
 			return nil, err
 		}

@@ -108,6 +108,30 @@ func (b *Store) Dispute(ctx context.Context, id string) (DisputeDetail, error) {
 	return d, nil
 }
 
+// DisputesOf returns the disputes of payments of a user, oldest first, without their checkouts.
+func (b *Store) DisputesOf(ctx context.Context, userID int64) ([]DisputeDetail, error) {
+	var list []DisputeDetail
+	err := b.DB.Read(ctx, func(tx *sqldb.Tx) error {
+		disputes, err := sqldb.All(ctx, tx, scanDispute, `SELECT `+disputeColumns+` FROM payment_disputes
+			WHERE checkout_id IN (SELECT id FROM checkouts WHERE user_id = $1) ORDER BY created_at, provider_id`, userID)
+		if err != nil {
+			return err
+		}
+		list = make([]DisputeDetail, len(disputes))
+		for i, d := range disputes {
+			list[i].Dispute = d
+			if list[i].Saved, err = readEvidence(ctx, tx, d.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("find the disputes of a user: %w", err)
+	}
+	return list, nil
+}
+
 // Closed returns the reason that no evidence can be edited or sent, nil if it can.
 func (d *DisputeDetail) Closed(now time.Time) error {
 	switch {
