@@ -9,7 +9,7 @@ import (
 )
 
 // NoteDataRead records that an actor reads all data about a user, to answer the user's request. It
-// refuses an unknown user, and one whose data was erased.
+// returns a fault if the user is unknown or erased.
 func (b *Store) NoteDataRead(ctx context.Context, by audit.Actor, id int64) error {
 	u, err := b.Get(ctx, id)
 	if err != nil {

@@ -96,8 +96,8 @@ func (b *Store) proveGuest(ctx context.Context, tx *sqldb.Tx, guest login, now t
 	return guest, nil
 }
 
-// Absorb leaves a tombstone of a user whose licenses and orders another one has from now on, in the
-// transaction that moves them. No session, link or browser leads to the user any more.
+// Absorb turns a user into a tombstone, in the transaction that moves the user's licenses and orders to
+// another one. It ends the user's sessions, links and guest browsers.
 func Absorb(ctx context.Context, tx *sqldb.Tx, from, into int64, at time.Time) (User, error) {
 	u, err := lockLogin(ctx, tx, from)
 	if err != nil {

@@ -30,8 +30,8 @@ type orderView struct {
 	Curl     ui.Curl
 }
 
-// order shows an order with its whole story. About an unfinished one it asks Stripe first: a lost
-// webhook is the usual reason that somebody opens this page.
+// order shows an order with its whole story. It first asks Stripe about an unfinished one, because its
+// webhook may be lost.
 func (l *Licenses) order(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	id := r.PathValue("order")
 	answered, err := l.Support.LookAtOrder(r.Context(), id)

@@ -1,9 +1,9 @@
-// Package merge joins two people: it gives the licenses, purchases, orders, receipts and refunds of
-// one user to another, without releasing a license. It owns no table. Tokens that were given stay
-// valid and keep their subjects.
+// Package merge merges two people: it moves the licenses, purchases, orders, receipts and refunds of
+// one user to another, without releasing a license. Existing tokens stay valid and keep their
+// subjects. The package owns no table.
 //
-// A guest is joined with the account of the same address as soon as the address is proven. Two
-// buyers are joined by an admin.
+// A guest is merged into the account of the same address when the address is proven. An admin can
+// merge two buyers.
 package merge
 
 import (
@@ -21,7 +21,7 @@ import (
 	"claviger/internal/validate"
 )
 
-// Store joins people.
+// Store merges people.
 type Store struct {
 	DB       *sqldb.DB
 	Now      func() time.Time
@@ -31,8 +31,8 @@ type Store struct {
 // tries limits how often a transaction begins again because of purchases at the same time.
 const tries = 10
 
-// UseLink does what account.UseLink does. If the link proves the address, the user also takes over
-// what guests with this address have paid for.
+// UseLink is account.UseLink. If the link proves the address, it also moves the paid orders of guests
+// with this address to the user.
 func (s *Store) UseLink(ctx context.Context, token, browser, client string) (e account.Entry, err error) {
 	opened, err := s.Accounts.PeekLink(ctx, token)
 	if err != nil {
@@ -51,8 +51,8 @@ func (s *Store) UseLink(ctx context.Context, token, browser, client string) (e a
 	return e, nil
 }
 
-// ConfirmEmail does what account.ConfirmEmail does. The user also takes over what guests with the
-// new address have paid for.
+// ConfirmEmail is account.ConfirmEmail. It also moves the paid orders of guests with the new address to
+// the user.
 func (s *Store) ConfirmEmail(
 	ctx context.Context, by audit.Actor, userID int64, token string,
 ) (u account.User, err error) {
@@ -67,8 +67,8 @@ func (s *Store) ConfirmEmail(
 	return u, err
 }
 
-// proving runs an act that proves an address, in one transaction with the move of what guests with
-// this address have. prove returns the user of the address, or a zero User.
+// proving runs an act that proves an address, and moves the paid orders of guests with this address in
+// the same transaction. prove returns the user of the address, or a zero User.
 func (s *Store) proving(
 	ctx context.Context, email string, prove func(*sqldb.Tx) (account.User, audit.Actor, error),
 ) error {
@@ -101,7 +101,7 @@ func (s *Store) proving(
 	})
 }
 
-// again repeats a transaction that has found more licenses than it had locked.
+// again repeats a transaction that found licenses of a partner that it had not locked.
 func (s *Store) again(act func() error) error {
 	err := license.ErrOwnsMore
 	for try := 0; try < tries && errors.Is(err, license.ErrOwnsMore); try++ {
@@ -114,7 +114,7 @@ func (s *Store) again(act func() error) error {
 	return err
 }
 
-// move gives everything of a user to another one and leaves a tombstone.
+// move moves everything of a user to another one and leaves a tombstone.
 func (s *Store) move(ctx context.Context, tx *sqldb.Tx, by audit.Actor, owned license.Owned, from, into int64) error {
 	now := s.Now()
 	was, err := account.Absorb(ctx, tx, from, into, now)

@@ -12,7 +12,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Counts are the things that a merge moves.
+// Counts has the numbers of what a merge moves.
 type Counts struct {
 	license.Moved
 	Orders int64
@@ -33,9 +33,9 @@ func (s *Store) Preview(ctx context.Context, from, into int64) (c Counts, err er
 	return c, err
 }
 
-// People gives everything of one buyer to another one, and ends the sessions and links of both. It
-// can't be undone. A guest can be merged into a person whose address is proven. Merging the same two
-// again changes nothing.
+// People merges one buyer into another one, and ends the sessions and links of both. It can't be
+// undone. A guest can be merged into a person whose address is proven. Merging the same two again
+// changes nothing.
 func (s *Store) People(ctx context.Context, by audit.Actor, from, into int64) (account.User, error) {
 	was, err := s.Accounts.Get(ctx, from)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Store) People(ctx context.Context, by audit.Actor, from, into int64) (a
 	return u, nil
 }
 
-// allowed refuses to merge people who have more than licenses, because a merge must give no rights.
+// allowed refuses people with a role, a membership or a second factor: a merge must not give rights.
 func (s *Store) allowed(ctx context.Context, tx *sqldb.Tx, from, into int64) error {
 	if from == into {
 		return fault.New(fault.Unprocessable, codeSamePerson,
