@@ -17,9 +17,17 @@ import (
 	"claviger/internal/profile"
 )
 
-// TestRemoteScripts runs the command lines of testdata/remote against a service with one partner.
-// Its endpoint accepted the first of two sales and has answered 500 since.
-func TestRemoteScripts(t *testing.T) {
+// TestRemoteScripts reads licenses and deliveries.
+func TestRemoteScripts(t *testing.T) { runRemote(t, "testdata/remote") }
+
+// TestImportScripts has a service of its own: scripts run side by side, and the others list the
+// licenses of the only partner.
+func TestImportScripts(t *testing.T) { runRemote(t, "testdata/import") }
+
+// runRemote runs the command lines of a folder against a service with one partner. Its endpoint
+// accepted the first of two sales and has answered 500 since.
+func runRemote(t *testing.T, folder string) {
+	t.Helper()
 	h := apptest.Start(t)
 	answer := make(chan int, 1)
 	answer <- http.StatusOK
@@ -42,7 +50,7 @@ func TestRemoteScripts(t *testing.T) {
 	token := h.Token("script", account.Read, account.Support)
 	admin := h.Token("admin", account.Admin)
 	testscript.Run(t, testscript.Params{
-		Dir:  "testdata/remote",
+		Dir:  folder,
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("SERVICE", h.App.URL())

@@ -152,7 +152,8 @@ func TestKilled(t *testing.T) {
 					guestOf = email
 				}
 				var l license.License
-				if m.From, l = buyer(h, p, fmt.Sprint("old-", email), guestOf); guest {
+				m.From, l = buyer(h, p, fmt.Sprint("old-", email), guestOf)
+				if guest {
 					m.Link = link.FindString(h.Mails(email)[0].Text)
 				}
 				killed = dies(h, m)
