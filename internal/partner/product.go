@@ -200,6 +200,11 @@ func RefundDays(ctx context.Context, r sqldb.Reader, partnerID int64) (int, erro
 	return p.RefundDays, err
 }
 
+// QueueRefundDays queues the query of RefundDays. A partner without a product has no row.
+func QueueRefundDays(tx *sqldb.Tx, partnerID int64) *sqldb.Result[int] {
+	return sqldb.QueueQuery(tx, sqldb.Value[int], `SELECT refund_days FROM products WHERE partner_id = $1`, partnerID)
+}
+
 // orEmpty returns a check that also accepts an empty text.
 func orEmpty(check func(string) (string, error)) func(string) (string, error) {
 	return func(s string) (string, error) {

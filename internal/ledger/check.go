@@ -1,0 +1,136 @@
+package ledger
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"claviger/internal/sqldb"
+)
+
+// Balances returns the balances of a partner that are not zero.
+func Balances(ctx context.Context, r sqldb.Reader, partnerID int64) ([]Balance, error) {
+	list, err := sqldb.All(ctx, r, scanBalance, `SELECT account, amount, currency FROM ledger_balances
+		WHERE partner_id = $1 AND amount <> 0 ORDER BY currency, account`, partnerID)
+	if err != nil {
+		return nil, fmt.Errorf("read the balances of partner %d: %w", partnerID, err)
+	}
+	return list, nil
+}
+
+func scanBalance(r *sqldb.Row, b *Balance) error {
+	return r.Scan((*string)(&b.Account), &b.Amount, &b.Currency)
+}
+
+// checkBatch is the number of sales that are checked with one read.
+const checkBatch = 1000
+
+// Check looks for what must not be in the ledger of a partner: a posting that does not sum to zero,
+// a balance that is not the sum of its lines, and a sale whose postings do not lead to its state.
+// It returns what it found, in sentences.
+func Check(ctx context.Context, tx *sqldb.Tx, partnerID int64) ([]string, error) {
+	c := check{tx: tx, partnerID: partnerID}
+	if err := c.postings(ctx, 0, 0); err != nil {
+		return nil, err
+	}
+	for last, more := int64(0), true; more; {
+		list, err := sqldb.All(ctx, tx, scanStored, `SELECT `+storedColumns+` FROM ledger_sales
+			WHERE partner_id = $1 AND purchase_id > $2 ORDER BY purchase_id LIMIT $3`, partnerID, last, checkBatch)
+		if err != nil {
+			return nil, fmt.Errorf("read the sales of partner %d: %w", partnerID, err)
+		}
+		upTo := int64(math.MaxInt64)
+		if more = len(list) == checkBatch; more {
+			upTo = list[len(list)-1].purchaseID
+		}
+		if err := c.batch(ctx, list, last+1, upTo); err != nil {
+			return nil, err
+		}
+		last = upTo
+	}
+	stored, err := Balances(ctx, tx, partnerID)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range difference(c.all, stored) {
+		c.find("The balance %s in %s differs by %d from the sum of its postings.", d.Account, d.Currency, d.Amount)
+	}
+	return c.found, nil
+}
+
+// check is a check of one partner.
+type check struct {
+	tx        *sqldb.Tx
+	partnerID int64
+	all       balances           // the sums of all lines
+	sales     map[int64]balances // the same of each purchase of the batch
+	found     []string
+}
+
+// batch checks sales, and the postings of all purchases in the range of ids.
+func (c *check) batch(ctx context.Context, list []stored, from, to int64) error {
+	if err := c.postings(ctx, from, to); err != nil {
+		return err
+	}
+	for _, s := range list {
+		for _, d := range difference(s.Balances(), c.sales[s.purchaseID]) {
+			c.find("%s of purchase %d differs by %d %s from its postings.", d.Account, s.purchaseID, d.Amount, d.Currency)
+		}
+		delete(c.sales, s.purchaseID)
+	}
+	for id := range c.sales {
+		c.find("Purchase %d has postings, and its state is missing.", id)
+	}
+	return nil
+}
+
+// postings adds up the postings of all purchases in the range of ids.
+func (c *check) postings(ctx context.Context, from, to int64) error {
+	c.sales = map[int64]balances{}
+	err := sqldb.Each(ctx, c.tx, func(r *sqldb.Row) error {
+		var p Posting
+		if err := scanPosting(r, &p); err != nil {
+			return err
+		}
+		c.posting(p)
+		return nil
+	}, `SELECT `+postingColumns+` FROM ledger_postings WHERE partner_id = $1 AND purchase_id BETWEEN $2 AND $3`,
+		c.partnerID, from, to)
+	if err != nil {
+		return fmt.Errorf("read the postings of partner %d: %w", c.partnerID, err)
+	}
+	return nil
+}
+
+// posting adds up the lines of one posting.
+func (c *check) posting(p Posting) {
+	sums := map[string]int64{}
+	sale := c.sales[p.PurchaseID]
+	for _, l := range p.Lines {
+		sums[l.Currency] += l.Amount
+		c.all.add(l.Account, l.Currency, l.Amount)
+		sale.add(l.Account, l.Currency, l.Amount)
+	}
+	c.sales[p.PurchaseID] = sale
+	for currency, sum := range sums {
+		if sum != 0 {
+			c.find("Posting %d sums to %d %s instead of 0.", p.ID, sum, currency)
+		}
+	}
+}
+
+func (c *check) find(format string, args ...any) {
+	c.found = append(c.found, fmt.Sprintf(format, args...))
+}
+
+// difference returns what the first balances have more than the second.
+func difference(first, second []Balance) []Balance {
+	var d balances
+	for _, b := range first {
+		d.add(b.Account, b.Currency, b.Amount)
+	}
+	for _, b := range second {
+		d.add(b.Account, b.Currency, -b.Amount)
+	}
+	return d.written()
+}

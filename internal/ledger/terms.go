@@ -1,0 +1,144 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"claviger/internal/fault"
+	"claviger/internal/sqldb"
+)
+
+// refundDays, as Terms.Days, means the days in which a buyer of the product may ask for a refund.
+const refundDays = -1
+
+// Terms say what a partner earns from a moment on. They count for later sales only.
+type Terms struct {
+	ID        int64
+	PartnerID int64
+	BeginsAt  time.Time
+	ShareBP   int64         // the partner's share of the price, in basis points
+	Plans     map[int]int64 // other shares, by tier
+	Bears     Bearer
+	Days      int              // until money becomes payable; -1: the refund_days of the product
+	Smallest  map[string]int64 // the smallest payout, by currency
+	CreatedAt time.Time
+}
+
+// of returns how a sale of a plan is divided.
+func (t *Terms) of(tier int) Division {
+	share, ok := t.Plans[tier]
+	if !ok {
+		share = t.ShareBP
+	}
+	return Division{ShareBP: share, Bears: t.Bears}
+}
+
+// Defaults are the terms of partners without terms of their own.
+type Defaults struct {
+	ShareBP int64 // -1: there are none
+}
+
+// NoDefaults leaves the sales of partners without terms undivided.
+var NoDefaults = Defaults{ShareBP: undivided}
+
+// terms returns the default terms; nil: none.
+func (d Defaults) terms() *Terms {
+	if d.ShareBP == undivided {
+		return nil
+	}
+	return &Terms{ShareBP: d.ShareBP, Bears: MarketplaceBears, Days: refundDays}
+}
+
+const termsColumns = `id, partner_id, begins_at, share_bp, plans, bears, days, smallest, created_at`
+
+func scanTerms(r *sqldb.Row, t *Terms) error {
+	var plans, smallest string
+	err := r.Scan(&t.ID, &t.PartnerID, &t.BeginsAt, &t.ShareBP, &plans, (*string)(&t.Bears), &t.Days, &smallest,
+		&t.CreatedAt)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal([]byte(plans), &t.Plans); err != nil {
+		return fmt.Errorf("read the shares of terms %d: %w", t.ID, err)
+	}
+	if err := json.Unmarshal([]byte(smallest), &t.Smallest); err != nil {
+		return fmt.Errorf("read the smallest payouts of terms %d: %w", t.ID, err)
+	}
+	return nil
+}
+
+// maxDays is the maximum number of days until money becomes payable.
+const maxDays = 365
+
+// check refuses terms that make no sense. Terms do not count for the past: its sales are posted.
+func (t *Terms) check(now time.Time) error {
+	const share = "must be from 0 to %d basis points: %d is all of the price."
+	switch {
+	case t.ShareBP < 0 || t.ShareBP > whole:
+		return fault.Field("share", share, whole, whole)
+	case t.Bears != MarketplaceBears && t.Bears != PartnerBears && t.Bears != ByShare:
+		return fault.Field("fees", "must be marketplace, partner or share.")
+	case t.Days < refundDays || t.Days > maxDays:
+		return fault.Field("payable_after", "must be from 0 to %d days, or missing for the product's refund_days.", maxDays)
+	case t.BeginsAt.Before(now):
+		return fault.Field("begins_at", "must not be in the past: the sales until now are posted with the terms of their "+
+			"time. Correct them with an adjustment.")
+	}
+	for tier, bp := range t.Plans {
+		if bp < 0 || bp > whole {
+			return fault.Field("plans", "has a share for tier %d that is not from 0 to %d basis points.", tier, whole)
+		}
+	}
+	for currency, amount := range t.Smallest {
+		if amount < 0 {
+			return fault.Field("smallest_payout", "must not be negative; in %s it is.", currency)
+		}
+	}
+	return nil
+}
+
+// insert queues the row of new terms.
+func (t *Terms) insert(tx *sqldb.Tx) error {
+	plans, err := json.Marshal(t.Plans)
+	if err != nil {
+		return err
+	}
+	smallest, err := json.Marshal(t.Smallest)
+	if err != nil {
+		return err
+	}
+	tx.Insert("ledger_terms", []string{
+		"partner_id", "begins_at", "share_bp", "plans", "bears", "days", "smallest", "created_at",
+	}, [][]any{{
+		t.PartnerID, t.BeginsAt, t.ShareBP, string(plans), string(t.Bears), t.Days, string(smallest), t.CreatedAt,
+	}})
+	return nil
+}
+
+// queueTerms queues the query for all terms of a partner, the latest first.
+func queueTerms(tx *sqldb.Tx, partnerID int64) *sqldb.Result[Terms] {
+	return sqldb.QueueQuery(tx, scanTerms, `SELECT `+termsColumns+` FROM ledger_terms WHERE partner_id = $1
+		ORDER BY begins_at DESC, id DESC`, partnerID)
+}
+
+// History returns all terms of a partner, the latest first.
+func History(ctx context.Context, r sqldb.Reader, partnerID int64) ([]Terms, error) {
+	list, err := sqldb.All(ctx, r, scanTerms, `SELECT `+termsColumns+` FROM ledger_terms WHERE partner_id = $1
+		ORDER BY begins_at DESC, id DESC`, partnerID)
+	if err != nil {
+		return nil, fmt.Errorf("read the terms of partner %d: %w", partnerID, err)
+	}
+	return list, nil
+}
+
+// current returns the terms that count at a time; nil: none. The list has the latest first.
+func current(list []Terms, d Defaults, at time.Time) *Terms {
+	for i := range list {
+		if !list[i].BeginsAt.After(at) {
+			return &list[i]
+		}
+	}
+	return d.terms()
+}
