@@ -233,7 +233,8 @@ func EndErased(ctx context.Context, db *sqldb.DB, now time.Time) error {
 			for _, id := range ids {
 				endGuest(tx, id, now)
 			}
-			tx.Queue(`UPDATE users SET guest_email = '', guest_email_key = '' WHERE id = ANY($1) AND erased_at <> 0`, ids)
+			tx.Queue(`UPDATE users SET guest_email = '', guest_email_key = ''
+				WHERE id = ANY($1) AND erased_at <> 0`, ids)
 			return nil
 		})
 	}

@@ -137,7 +137,7 @@ func (d *Dispatcher) gained(c cluster.Claim) {
 	d.lanes.mu.Lock()
 	d.lanes.claims[c.Shard] = c
 	d.lanes.mu.Unlock()
-	d.poller.gained.Store(true)
+	d.poller.missed.Store(true)
 	signal(d.poller.wake)
 }
 

@@ -100,6 +100,7 @@ func messages(hints map[int64]map[int64]bool) []string {
 // hear receives hints of other nodes. "" means that some may have been missed.
 func (d *Dispatcher) hear(message string) {
 	if message == "" {
+		d.poller.missed.Store(true)
 		signal(d.poller.wake)
 		return
 	}

@@ -14,10 +14,10 @@ type poller struct {
 	wake  chan struct{}
 	every time.Duration // without a wake-up
 
-	gained atomic.Bool // a shard was gained and its refused events are unchecked
+	missed atomic.Bool // hints may have been missed: a shard was gained, or the listener was away
 
 	mu        sync.Mutex // one poll at a time
-	refusedAt time.Time  // last check of refused events
+	checkedAt time.Time  // last check for missed hints
 }
 
 // pollOften polls every second, less often if a poll takes long, and when woken.
@@ -63,7 +63,7 @@ func (d *Dispatcher) poll(ctx context.Context) error {
 	for _, id := range partners {
 		d.post(id, ordered(orderDue))
 	}
-	return d.tellRefused(ctx)
+	return d.tellMissed(ctx)
 }
 
 // tellChanged sends the lanes in memory the current version of their endpoint.
@@ -82,20 +82,25 @@ func (d *Dispatcher) tellChanged(ctx context.Context, partners []int64) error {
 	return nil
 }
 
-// refusedEvery is the interval of checks of all refused events.
-const refusedEvery = 10 * time.Second
+// checkEvery is the interval of checks for missed hints.
+const checkEvery = 10 * time.Second
 
-// tellRefused makes lanes check licenses with a refused event that a newer one may supersede: at
-// intervals, and after a shard was gained.
-func (d *Dispatcher) tellRefused(ctx context.Context) error {
+// tellMissed makes lanes check licenses whose next event is due later, though it can be sent now: a
+// newer event may supersede a refused one, or the event is due by a clock that is ahead of ours.
+// Hints announce both. It does so at intervals, and after hints may have been missed.
+func (d *Dispatcher) tellMissed(ctx context.Context) error {
 	now := d.Store.Now()
-	if since := now.Sub(d.poller.refusedAt); !d.poller.gained.Swap(false) && since >= 0 && since < refusedEvery {
+	if since := now.Sub(d.poller.checkedAt); !d.poller.missed.Swap(false) && since >= 0 && since < checkEvery {
 		return nil
 	}
-	d.poller.refusedAt = now
-	list, err := d.Store.RefusedLicenses(ctx)
-	for _, r := range list {
-		d.post(r.PartnerID, func(m *mail) { m.hints = append(m.hints, r.LicenseID) })
+	d.poller.checkedAt = now
+	refused, err := d.Store.RefusedLicenses(ctx)
+	if err != nil {
+		return err
+	}
+	ahead, err := d.Store.AheadLicenses(ctx)
+	for _, v := range slices.Concat(refused, ahead) {
+		d.post(v.PartnerID, func(m *mail) { m.hints = append(m.hints, v.LicenseID) })
 	}
 	return err
 }

@@ -113,7 +113,8 @@ func (b *Store) DisputesOf(ctx context.Context, userID int64) ([]DisputeDetail, 
 	var list []DisputeDetail
 	err := b.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		disputes, err := sqldb.All(ctx, tx, scanDispute, `SELECT `+disputeColumns+` FROM payment_disputes
-			WHERE checkout_id IN (SELECT id FROM checkouts WHERE user_id = $1) ORDER BY created_at, provider_id`, userID)
+			WHERE checkout_id IN (SELECT id FROM checkouts WHERE user_id = $1)
+			ORDER BY created_at, provider_id`, userID)
 		if err != nil {
 			return err
 		}

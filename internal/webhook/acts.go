@@ -16,8 +16,8 @@ import (
 
 // touch records a change of an endpoint. set adds further columns to the update.
 func (o *Outbox) touch(tx *sqldb.Tx, partnerID int64, set string, args ...any) {
-	tx.Queue(`UPDATE endpoints SET changed = changed + 1, closed = FALSE`+set+`
-		WHERE partner_id = $1`, append([]any{partnerID}, args...)...)
+	tx.Queue(`UPDATE endpoints SET changed = changed + 1, closed = FALSE`+set+` WHERE partner_id = $1`,
+		append([]any{partnerID}, args...)...)
 	tx.AfterCommit(func() { o.tell(News{PartnerID: partnerID, Reload: true}) })
 }
 

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"cmp"
 	"time"
 
 	"claviger/internal/cluster"
@@ -53,13 +54,7 @@ func (o *Outcome) gone() bool { return o.Broke == "" && o.Status == statusGone }
 // Cause describes why an attempt failed. It quotes nothing from the answer.
 func (o *Outcome) Cause() string {
 	_, why := courier.Delivered(o.Status, "", false)
-	switch {
-	case o.Broke != "":
-		return o.Broke
-	case why == "":
-		return "it answered with a 2xx that does not say success"
-	}
-	return why
+	return cmp.Or(o.Broke, why, "it answered with a 2xx that does not say success")
 }
 
 // DropDetails reduces an attempt that the database rejects: first by the texts from outside, then

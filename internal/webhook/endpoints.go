@@ -50,8 +50,7 @@ func (o *Outbox) EndpointsHealth(
 		for i, id := range partnerIDs {
 			waiting[i] = queueWaiting(tx, id, atMost)
 		}
-		rows, err := sqldb.All(ctx, tx, scanHealth, `SELECT `+healthColumns+` FROM endpoints
-			WHERE partner_id = ANY($1)`, partnerIDs)
+		rows, err := sqldb.All(ctx, tx, scanHealth, selectHealth+`= ANY($1)`, partnerIDs)
 		if err != nil {
 			return err
 		}

@@ -51,8 +51,9 @@ type Health struct {
 	closed       bool // accepts nothing: no URL, or the partner is paused
 }
 
-const healthColumns = `partner_id, changed, url_version, failing_since, failures, parked_at, probe_at, probed,
-	last_taken_at, last_error_at, last_error, draining, closed`
+// selectHealth reads the rows of endpoints; the condition on the partner follows.
+const selectHealth = `SELECT partner_id, changed, url_version, failing_since, failures, parked_at, probe_at, probed,
+	last_taken_at, last_error_at, last_error, draining, closed FROM endpoints WHERE partner_id `
 
 // Parked reports whether the endpoint gets only probes.
 func (h *Health) Parked() bool { return !h.parkedAt.IsZero() }

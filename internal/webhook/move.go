@@ -27,8 +27,8 @@ func (s *Store) lock(ctx context.Context, tx *sqldb.Tx, b *batch) error {
 		}
 	}
 	fence := s.Node.Fence(tx, slices.Collect(maps.Keys(claims)))
-	endpoints := sqldb.QueueQuery(tx, scanHealth, `SELECT `+healthColumns+` FROM endpoints
-		WHERE partner_id = ANY($1) ORDER BY partner_id`+tx.SkipLocked, slices.Sorted(maps.Keys(partners)))
+	endpoints := sqldb.QueueQuery(tx, scanHealth, selectHealth+`= ANY($1) ORDER BY partner_id`+tx.SkipLocked,
+		slices.Sorted(maps.Keys(partners)))
 	rows := sqldb.QueueQuery(tx, scanHead, `SELECT `+headColumns+`, 0 FROM outbox AS h
 		WHERE h.event_id = ANY($1) AND h.`+isPendingToo, eventIDs(b.attempts))
 	next := s.queueNext(tx, settled, licenses)
@@ -97,8 +97,8 @@ func (b *batch) existing(ctx context.Context, tx *sqldb.Tx, partners map[int64]b
 	if len(b.health) == len(partners) {
 		return partners, nil
 	}
-	ids, err := sqldb.All(ctx, tx, sqldb.Value[int64], `SELECT partner_id FROM endpoints
-		WHERE partner_id = ANY($1)`, slices.Sorted(maps.Keys(partners)))
+	ids, err := sqldb.All(ctx, tx, sqldb.Value[int64], `SELECT partner_id FROM endpoints WHERE partner_id = ANY($1)`,
+		slices.Sorted(maps.Keys(partners)))
 	if err != nil {
 		return nil, fmt.Errorf("look for endpoints: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"claviger/internal/cluster"
 	"claviger/internal/courier"
+	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 	"claviger/internal/sqldb"
@@ -31,6 +32,25 @@ type Policy struct {
 	ProbeEvery time.Duration // of a parked endpoint
 	Supersede  Supersede     // of refused events; off if its Attempts is 0
 	InFlight   int           // maximum concurrent requests per partner; 0: the dispatcher's limit
+}
+
+// Schedule is the wait after each failed attempt. Its length is the number of retries before an
+// event is exhausted.
+type Schedule []time.Duration
+
+// jitter spreads the retries after an outage by 10% to either side, so that they do not all come
+// back in the same second.
+const jitter = 0.1
+
+// Next returns the wait after attempt n failed; ok is false if it was the last. The partner's
+// Retry-After can make the wait longer, not shorter. random is from [0,1).
+func (s Schedule) Next(n int, retryAfter time.Duration, random float64) (wait time.Duration, ok bool) {
+	if n > len(s) {
+		return 0, false
+	}
+	wait = s[n-1]
+	wait += time.Duration(float64(wait) * jitter * (2*random - 1))
+	return max(wait, retryAfter), true
 }
 
 // Store is the dispatcher's access to the tables: it finds deliveries to send and records the
@@ -74,17 +94,45 @@ func (s *Store) loadEndpoint(ctx context.Context, partnerID int64) (*Destination
 			if missing {
 				makeEndpoint(tx, partnerID, !closed, s.Now())
 			}
-			tx.Queue(`UPDATE endpoints SET closed = $3 WHERE partner_id = $1
-				AND changed = $2`, partnerID, h.Changed, closed)
+			tx.Queue(`UPDATE endpoints SET closed = $3 WHERE partner_id = $1 AND changed = $2`, partnerID, h.Changed, closed)
 			return nil
 		})
 	}
 	return &Destination{e, h}, err
 }
 
+// LookUp returns the URL and the signing secrets of a partner's webhooks.
+func (s *Store) LookUp(ctx context.Context, partnerID int64) (Endpoint, error) {
+	if s.Endpoint != nil {
+		return s.Endpoint(ctx, partnerID)
+	}
+	p, err := s.Partners.Get(ctx, partnerID)
+	if fault.Is(err, partner.CodeUnknownPartner) {
+		return Endpoint{}, nil // deleted: nothing to send, and no error
+	}
+	if err != nil || p.Paused() {
+		return Endpoint{}, err // deliveries to a paused partner wait
+	}
+	urls, _, err := s.Profiles.Get(ctx, partnerID)
+	if err != nil || urls.WebhookURL == "" {
+		return Endpoint{}, err
+	}
+	secrets, err := s.Partners.WebhookSecrets(ctx, partnerID)
+	if err != nil {
+		return Endpoint{}, err
+	}
+	until, err := s.Partners.SigningUntil(ctx, partnerID)
+	if err != nil {
+		return Endpoint{}, err
+	}
+	return Endpoint{
+		URL: urls.WebhookURL, Brand: p.Brand, Strict: p.Strict, Secrets: courier.NewSecrets(secrets...),
+		Proven: !urls.WebhookValidAt.IsZero(), Until: until, InFlight: p.Webhooks,
+	}, nil
+}
+
 func (s *Store) readHealth(ctx context.Context, partnerID int64) (Health, error) {
-	h, err := sqldb.One(ctx, s.DB, scanHealth, `SELECT `+healthColumns+` FROM endpoints
-		WHERE partner_id = $1`, partnerID)
+	h, err := sqldb.One(ctx, s.DB, scanHealth, selectHealth+`= $1`, partnerID)
 	if err != nil {
 		err = fmt.Errorf("read how the endpoint of partner %d does: %w", partnerID, err)
 	}
