@@ -64,7 +64,7 @@ func (b *Book) Divide(ctx context.Context) (more bool, err error) {
 	for i := range list {
 		s := &list[i]
 		b.sales = append(b.sales, s)
-		before := s.Sale.Balances()
+		before := s.Balances()
 		b.divide(s, t)
 		b.post(s, before, WasDivided, strconv.FormatInt(s.purchaseID, 10), 0)
 	}

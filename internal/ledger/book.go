@@ -115,7 +115,7 @@ func (b *Book) divide(s *stored, t *Terms) {
 
 // change changes the state of a sale and posts the difference.
 func (b *Book) change(s *stored, kind Kind, source string, change func(*Sale)) {
-	before := s.Sale.Balances()
+	before := s.Balances()
 	kept := s.Gross - min(s.Back, s.Gross)
 	change(&s.Sale)
 	b.post(s, before, kind, source, s.Gross-min(s.Back, s.Gross)-kept)

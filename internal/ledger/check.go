@@ -74,7 +74,9 @@ func (c *check) batch(ctx context.Context, list []stored, from, to int64) error 
 	}
 	for _, s := range list {
 		for _, d := range difference(s.Balances(), c.sales[s.purchaseID]) {
-			c.find("%s of purchase %d differs by %d %s from its postings.", d.Account, s.purchaseID, d.Amount, d.Currency)
+			c.find(
+				"%s of purchase %d differs by %d %s from its postings.", d.Account, s.purchaseID, d.Amount, d.Currency,
+			)
 		}
 		delete(c.sales, s.purchaseID)
 	}

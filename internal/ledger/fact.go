@@ -86,6 +86,7 @@ func sums(facts map[string]*fact) (back, disputed int64) {
 			back += f.amount
 		case UnderReview:
 			disputed += f.amount
+		case NoMoney:
 		}
 	}
 	return back, disputed

@@ -59,10 +59,10 @@ func part(amount, numerator, denominator int64) int64 {
 
 // cash is the account of who took the money.
 func (s *modelSale) cash() string {
-	switch {
-	case s.Collected == ledger.ByProvider:
+	switch s.Collected {
+	case ledger.ByProvider:
 		return "provider"
-	case s.Collected == ledger.ByMarketplace:
+	case ledger.ByMarketplace:
 		return "external"
 	default:
 		return "held"

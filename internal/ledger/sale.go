@@ -108,6 +108,8 @@ func (s Sale) share(back int64) int64 {
 // borne returns the part of the fee that the partner bears, in the currency of the sale.
 func (s Sale) borne() int64 {
 	switch s.Division.Bears {
+	case MarketplaceBears:
+		return 0
 	case PartnerBears:
 		return s.Fee.InSale
 	case ByShare:
@@ -121,8 +123,10 @@ func (s Sale) Balances() []Balance {
 	var b balances
 	s.add(&b)
 	if s.Settled != nil {
-		then := Sale{Gross: s.Gross, Currency: s.Currency, Collected: s.Collected, Division: s.Division,
-			Back: *s.Settled, Payable: s.Payable}
+		then := Sale{
+			Gross: s.Gross, Currency: s.Currency, Collected: s.Collected, Division: s.Division, Back: *s.Settled,
+			Payable: s.Payable,
+		}
 		var settled balances
 		then.add(&settled)
 		for _, l := range settled {

@@ -81,10 +81,15 @@ func (t *Terms) check(now time.Time) error {
 	case t.Bears != MarketplaceBears && t.Bears != PartnerBears && t.Bears != ByShare:
 		return fault.Field("fees", "must be marketplace, partner or share.")
 	case t.Days < refundDays || t.Days > maxDays:
-		return fault.Field("payable_after", "must be from 0 to %d days, or missing for the product's refund_days.", maxDays)
+		return fault.Field(
+			"payable_after", "must be from 0 to %d days, or missing for the product's refund_days.", maxDays,
+		)
 	case t.BeginsAt.Before(now):
-		return fault.Field("begins_at", "must not be in the past: the sales until now are posted with the terms of their "+
-			"time. Correct them with an adjustment.")
+		return fault.Field(
+			"begins_at",
+			"must not be in the past: the sales until now are posted with the terms of their time. Correct them with "+
+				"an adjustment.",
+		)
 	}
 	for tier, bp := range t.Plans {
 		if bp < 0 || bp > whole {

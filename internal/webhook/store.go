@@ -94,7 +94,8 @@ func (s *Store) loadEndpoint(ctx context.Context, partnerID int64) (*Destination
 			if missing {
 				makeEndpoint(tx, partnerID, !closed, s.Now())
 			}
-			tx.Queue(`UPDATE endpoints SET closed = $3 WHERE partner_id = $1 AND changed = $2`, partnerID, h.Changed, closed)
+			tx.Queue(`UPDATE endpoints SET closed = $3 WHERE partner_id = $1 AND changed = $2`,
+				partnerID, h.Changed, closed)
 			return nil
 		})
 	}
