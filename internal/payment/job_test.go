@@ -301,14 +301,15 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.job.Wake()
-	h.job.Wake()
 	if err := <-ran; err == nil {
 		t.Error("an outage is no error of the job")
 	}
+	h.job.Wake()
+	<-ran // now the error of the run before is logged
 	stop()
 	for {
 		select {
-		case <-ran: // of the second Wake
+		case <-ran: // of another Wake
 			continue
 		case <-ended:
 		}
