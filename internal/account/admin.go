@@ -71,8 +71,9 @@ func (b *Store) EndAll(ctx context.Context, tx *sqldb.Tx, userID int64) (User, e
 }
 
 // SetEmail gives a buyer another email address, by an admin. The address is not proven until its
-// mailed link is opened. Both addresses are told, and all sessions and links end. For a guest it
-// corrects the typed address, and mails the link to the right one.
+// mailed link is opened. Both addresses are told, and all sessions, links and the password end: the
+// person who knew it may not be the one with the new mailbox. For a guest it corrects the typed
+// address, and mails the link to the right one.
 func (b *Store) SetEmail(ctx context.Context, by audit.Actor, userID int64, email string) (u User, err error) {
 	if email, err = validate.Email("email", email); err != nil {
 		return User{}, err
@@ -90,8 +91,8 @@ func (b *Store) SetEmail(ctx context.Context, by audit.Actor, userID int64, emai
 		l.Email = email
 		l.ProvenAt = time.Time{}
 		l.UpdatedAt = now
-		_, err := tx.Exec(ctx, `UPDATE users SET email = $2, email_key = $3, proven_at = 0, pending_since = 0,
-			updated_at = $4, session_epoch = $5 WHERE id = $1`,
+		_, err := tx.Exec(ctx, `UPDATE users SET email = $2, email_key = $3, password_hash = '', proven_at = 0,
+			pending_since = 0, updated_at = $4, session_epoch = $5 WHERE id = $1`,
 			l.ID, email, validate.EmailKey(email), now, l.SessionEpoch)
 		if sqldb.IsDuplicate(err) {
 			return fault.New(fault.Conflict, codeUserConflict,

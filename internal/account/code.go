@@ -8,6 +8,7 @@ const (
 	CodeInvalidCredentials = "invalid_credentials"
 	CodeInvalidLink        = "invalid_link"
 	CodeInvalidToken       = "invalid_token"
+	codeIsGuest            = "is_guest"
 	codeInvitedAccount     = "invited_account"
 	CodeInvalidPasskey     = "invalid_passkey"
 	CodeLastAdmin          = "last_admin"

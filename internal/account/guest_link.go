@@ -84,8 +84,10 @@ func (b *Store) proveGuest(ctx context.Context, tx *sqldb.Tx, guest login, now t
 	guest.GuestEmail = ""
 	guest.ProvenAt = now
 	guest.UpdatedAt = now
+	guest.endSessions(tx, now)
 	_, err = tx.Exec(ctx, `UPDATE users SET email = $2, email_key = $3, guest_email = '', guest_email_key = '',
-		proven_at = $4, updated_at = $4 WHERE id = $1`, guest.ID, guest.Email, key, now)
+		proven_at = $4, updated_at = $4, session_epoch = $5 WHERE id = $1`,
+		guest.ID, guest.Email, key, now, guest.SessionEpoch)
 	if sqldb.IsDuplicate(err) {
 		return login{}, conflict("Another request took this email address at the same time; open the link again.")
 	}

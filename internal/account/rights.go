@@ -42,12 +42,18 @@ func Lost(tx *sqldb.Tx, userID int64) {
 
 // MayAssist refuses by a sign-in link for a user with a role, a membership or an open
 // invitation: its maker could use these rights. Only an admin with a second factor may make
-// one, and no token.
+// one, and no token. For a guest nobody may: the session would go on in the account that the guest
+// becomes.
 func (b *Store) MayAssist(ctx context.Context, by audit.Actor, u User) error {
 	return b.mayAssist(ctx, b.DB, by, u, b.Now())
 }
 
 func (b *Store) mayAssist(ctx context.Context, r sqldb.Reader, by audit.Actor, u User, now time.Time) error {
+	if u.Guest() {
+		return fault.New(fault.Conflict, codeIsGuest,
+			"This person is a guest: only the link that is mailed to their address signs them in. If the address is "+
+				"wrong, change it, or merge the guest into an account.")
+	}
 	refusal, err := b.guarded(ctx, r, u, now)
 	if err != nil || refusal == nil || by.Kind == audit.BySystem {
 		return err

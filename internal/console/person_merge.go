@@ -22,7 +22,7 @@ func (p *People) setEmail(r *http.Request, v *Visit) (area.Action, error) {
 	call := p.call("The same by API", http.MethodPatch, fmt.Sprintf("/operator/v1/users/%d", u.ID))
 	says := []string{
 		"The new address is not proven until the person opens the link that we mail to it. Until then the person " +
-			"sees no license. Both addresses are told, and the person is signed out everywhere.",
+			"sees no license. Both addresses are told, the person is signed out everywhere, and the password ends.",
 	}
 	if u.Guest() {
 		says = []string{
@@ -118,14 +118,9 @@ func (p *People) other(ctx context.Context, typed string) (account.User, error) 
 	if id, err := strconv.ParseInt(typed, 10, 64); err == nil {
 		return p.Accounts.Get(ctx, id)
 	}
-	list, _, err := p.Accounts.Before(ctx, account.Filter{Email: storable(typed)}, 0, perPage)
-	if err != nil {
-		return account.User{}, err
-	}
-	for _, u := range list {
-		if !u.Guest() && typed != "" {
-			return u, nil
-		}
+	u, found, err := p.Accounts.FindOne(ctx, storable(typed)) // an account before guests
+	if err != nil || found && !u.Guest() {
+		return u, err
 	}
 	return account.User{}, fault.Field("into", "is the address or the number of nobody with an account.")
 }

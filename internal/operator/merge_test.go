@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"claviger/internal/account"
+	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/partner"
 )
@@ -113,13 +114,16 @@ func TestMergeRefusals(t *testing.T) {
 	}
 }
 
-// TestSetEmail: the new address is not proven, both addresses are told, and sessions end.
+// TestSetEmail: the new address is not proven, both addresses are told, and sessions end. So does the
+// password, which is known to the person with the old address.
 func TestSetEmail(t *testing.T) {
 	h := newHarness(t)
 	h.Accounts.Mail.Off = nil // there is no mail server, and the test reads the queue
 	ann, bob := h.newUser("ann@example.com"), h.newUser("bob@example.com")
 	path := fmt.Sprintf("/operator/v1/users/%d", ann.ID)
-	before, err := h.Accounts.Get(t.Context(), ann.ID)
+	const password = "correct horse battery"
+	h.SetPassword(ann.ID, password)
+	before, err := h.Accounts.SignIn(t.Context(), "ann@example.com", password, account.Client{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,6 +139,9 @@ func TestSetEmail(t *testing.T) {
 	now, err := h.Accounts.Get(t.Context(), ann.ID)
 	if err != nil || u.Email != "new@example.com" || !now.ProvenAt.IsZero() || now.SessionEpoch <= before.SessionEpoch {
 		t.Errorf("%+v, stored %+v, %v", u, now, err)
+	}
+	if _, err := h.Accounts.SignIn(t.Context(), "new@example.com", password, account.Client{}); !fault.Is(err, account.CodeInvalidCredentials) {
+		t.Errorf("the old password with the new address: %v", err)
 	}
 	mails, err := h.Mail.Recent(t.Context(), h.DB, 10)
 	if err != nil {

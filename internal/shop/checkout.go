@@ -1,10 +1,12 @@
 package shop
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
+	"claviger/internal/account"
 	"claviger/internal/fault"
 	"claviger/internal/partner"
 	"claviger/internal/payment"
@@ -24,21 +26,27 @@ const (
 
 // markBrowser marks the browser that starts a payment. The cookie is only sent to the page of this
 // checkout.
-func (s *Shop) markBrowser(w http.ResponseWriter, c payment.Checkout) {
-	s.setCookie(
-		w,
-		http.Cookie{Name: paysCookie, Value: s.markOf(c), Path: checkoutPath(c), MaxAge: int(paysLife / time.Second)},
-	)
+func (s *Shop) markBrowser(w http.ResponseWriter, c payment.Checkout, guest account.User) {
+	s.setCookie(w, http.Cookie{
+		Name: paysCookie, Value: s.markOf(c, guest), Path: checkoutPath(c), MaxAge: int(paysLife / time.Second),
+	})
 }
 
-func (s *Shop) markOf(c payment.Checkout) string {
-	return s.OAuth.Sealer.Pepper("browser that pays " + c.Ref)
+// markOf returns the mark. That of a guest ends with the guest: the person who typed an address must
+// not see what its owner does with the license.
+func (s *Shop) markOf(c payment.Checkout, guest account.User) string {
+	what := "browser that pays " + c.Ref
+	if guest.Guest() {
+		what += fmt.Sprintf(" as guest %d", guest.ID)
+	}
+	return s.OAuth.Sealer.Pepper(what)
 }
 
-// paysHere reports whether the request comes from the browser that pressed Buy for this checkout.
-func (s *Shop) paysHere(r *http.Request, c payment.Checkout) bool {
+// paysHere reports whether the request comes from the browser that pressed Buy for this checkout, in
+// the name of the guest, if one ordered.
+func (s *Shop) paysHere(r *http.Request, c payment.Checkout, guest account.User) bool {
 	sent, err := r.Cookie(paysCookie)
-	return err == nil && secret.Equal(sent.Value, s.markOf(c))
+	return err == nil && secret.Equal(sent.Value, s.markOf(c, guest))
 }
 
 // setCookie sets a cookie that scripts cannot read.
@@ -82,8 +90,12 @@ func (s *Shop) checkout(w http.ResponseWriter, r *http.Request, v *visitor.Visit
 	if v, err = s.asGuest(r, v, c.UserID); err != nil {
 		return err
 	}
+	guest, err := s.guestOf(r, c)
+	if err != nil {
+		return err
+	}
 	own := v.User.ID != 0 && c.UserID == v.User.ID
-	known := own || s.paysHere(r, c)
+	known := own || s.paysHere(r, c, guest)
 	if v.SignedIn() && !known {
 		return fault.New(fault.Missing, payment.CodeUnknownCheckout,
 			"You have no such purchase. If you bought with another account, sign in with that account.")
@@ -105,8 +117,8 @@ func (s *Shop) checkout(w http.ResponseWriter, r *http.Request, v *visitor.Visit
 			view.Until = c.ExpiresAt
 		}
 	}
-	if known {
-		if err = s.addGuest(r, c, &view); err != nil {
+	if known && guest.Guest() {
+		if err = s.addGuest(r, c, guest, &view); err != nil {
 			return err
 		}
 	}
@@ -129,12 +141,8 @@ func (s *Shop) checkout(w http.ResponseWriter, r *http.Request, v *visitor.Visit
 	return s.Site.Render(w, r, v, "checkout", page)
 }
 
-// addGuest adds the guest who ordered, if one did, and mails the guest once the order is sold.
-func (s *Shop) addGuest(r *http.Request, c payment.Checkout, view *checkoutView) error {
-	guest, err := s.guestOf(r, c)
-	if err != nil || !guest.Guest() {
-		return err
-	}
+// addGuest adds the guest who ordered, and mails the guest once the order is sold.
+func (s *Shop) addGuest(r *http.Request, c payment.Checkout, guest account.User, view *checkoutView) error {
 	view.Masked = maskedAddress(guest.GuestEmail)
 	view.Again = checkoutPath(c) + "/mail"
 	view.Mailed = ui.Note(r) != ""

@@ -233,7 +233,11 @@ func (s *Shop) mailAgain(w http.ResponseWriter, r *http.Request, v *visitor.Visi
 	if err != nil {
 		return err
 	}
-	if !s.paysHere(r, c) {
+	guest, err := s.guestOf(r, c)
+	if err != nil {
+		return err
+	}
+	if !s.paysHere(r, c, guest) {
 		return visitor.ErrSignIn
 	}
 	if err := s.Site.Accounts.MailGuestAgain(r.Context(), c.UserID); err != nil {

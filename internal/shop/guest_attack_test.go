@@ -10,6 +10,8 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/audit"
 	"claviger/internal/event"
+	"claviger/internal/fault"
+	"claviger/internal/license"
 	"claviger/internal/partner"
 	"claviger/internal/payment"
 	"claviger/internal/visitor/pagetest"
@@ -31,6 +33,7 @@ func TestGuestAttacks(t *testing.T) {
 		t.Error("the answer tells whether an address has an account")
 	}
 	consent, l := g.buy(attacker, pagetest.Ann)
+	_, paid := ref(g.stripe)
 	attacker.Press(consent, "Allow and continue").WantCallback(g.RedirectURL)
 	for _, path := range []string{"/licenses/" + own.RedemptionID, pagetest.RedeemPath(own), consentPage(own), "/licenses"} {
 		if at := attacker.Get(path).Header.Get("Location"); !strings.HasPrefix(at, "/sign-in") {
@@ -49,6 +52,34 @@ func TestGuestAttacks(t *testing.T) {
 		if at := attacker.Get(path).Header.Get("Location"); !strings.HasPrefix(at, "/sign-in") {
 			t.Errorf("afterwards %s leads the attacker to %q", path, at)
 		}
+	}
+	g.knowsNothing(attacker, paid, l)
+}
+
+// knowsNothing checks that the page after the payment shows a browser neither the license nor what was
+// bought.
+func (g guests) knowsNothing(b *pagetest.Browser, paid string, l license.License) {
+	g.Helper()
+	page := b.Get(paid)
+	for _, secret := range []string{"Plan 1", l.Key[len(l.Key)-4:], l.RedemptionID, "•••"} {
+		if page.Status != http.StatusOK || strings.Contains(page.Body, secret) {
+			g.Errorf("the page after the payment: %d with %q: %s", page.Status, secret, page.Text())
+		}
+	}
+}
+
+// TestNoSessionOfAGuest: nobody can make a sign-in link for a guest, and sessions of a guest would end
+// with the guest.
+func TestNoSessionOfAGuest(t *testing.T) {
+	g := newGuests(t)
+	_, l := g.buy(g.NewBrowser(), newcomer)
+	guest := g.owner(l)
+	if _, _, err := g.SignIn.Accounts.Link(t.Context(), pagetest.Tester, guest.ID, ""); !fault.Is(err, "is_guest") {
+		t.Errorf("a sign-in link for a guest: %v", err)
+	}
+	g.confirm(g.NewBrowser(), newcomer)
+	if now := g.owner(l); now.ID != guest.ID || now.SessionEpoch <= guest.SessionEpoch {
+		t.Errorf("the account that the guest became: %+v", now)
 	}
 }
 

@@ -151,6 +151,7 @@ func TestGuestBuys(t *testing.T) {
 	g := newGuests(t)
 	b := g.NewBrowser()
 	consent, l := g.buy(b, newcomer)
+	_, paid := ref(g.stripe)
 	if text := consent.Text(); !strings.Contains(text, "You have paid") || strings.Contains(text, newcomer) {
 		t.Errorf("after the payment: %s", text)
 	}
@@ -175,6 +176,7 @@ func TestGuestBuys(t *testing.T) {
 	}
 	other.Get("/licenses").Want(http.StatusOK, "My licenses")
 	b.Get("/licenses/" + l.RedemptionID).WantRedirect("/sign-in?next=" + url.QueryEscape("/licenses/"+l.RedemptionID))
+	g.knowsNothing(b, paid, l)
 }
 
 // TestGuestTakenOver: an account with the address takes over the license. Tokens stay valid with the

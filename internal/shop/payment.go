@@ -34,7 +34,11 @@ func (s *Shop) pay(w http.ResponseWriter, r *http.Request, o payment.Order) (str
 	if err != nil {
 		return "", err
 	}
-	s.markBrowser(w, c)
+	guest, err := s.guestOf(r, c)
+	if err != nil {
+		return "", err
+	}
+	s.markBrowser(w, c, guest)
 	if c.State != payment.Open {
 		return checkoutPath(c), nil
 	}
