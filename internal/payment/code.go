@@ -13,6 +13,7 @@ const (
 	codeUnknownProblem  = "unknown_problem"
 	codeNothingToRefund = "nothing_to_refund"
 	codeAlreadyRefunded = "already_refunded"
+	codeLicenseMoved    = "license_moved"
 
 	codeUnknownDispute    = "unknown_dispute"
 	codeDisputeEnded      = "dispute_ended"

@@ -267,6 +267,17 @@ func (b *Store) askAll(ctx context.Context, tx *sqldb.Tx, by audit.Actor, r refu
 	return nil
 }
 
+// stillOwns refuses a request whose license went to another person: a refund would take it from them.
+func (b *Store) stillOwns(ctx context.Context, tx *sqldb.Tx, r refundrequest.Request) error {
+	l, err := b.Licenses.Within(tx).ByKey(ctx, r.LicenseKey)
+	if err != nil || l.OwnerID == r.UserID {
+		return err
+	}
+	return fault.New(fault.Conflict, codeLicenseMoved,
+		"The license belongs to another person now, and a refund would end it for them. Decline the request. To "+
+			"refund the payment all the same, refund the order.")
+}
+
 // GrantRequest asks the provider for the refunds of a request. Repeated, it changes nothing.
 func (b *Store) GrantRequest(ctx context.Context, by audit.Actor, id int64) (refundrequest.Request, error) {
 	err := b.Requests.Change(ctx, id, func(tx *sqldb.Tx, r refundrequest.Request) error {
@@ -277,6 +288,9 @@ func (b *Store) GrantRequest(ctx context.Context, by audit.Actor, id int64) (ref
 			return nil
 		case r.State != refundrequest.Requested:
 			return refundrequest.ErrDecided(r)
+		}
+		if err := b.stillOwns(ctx, tx, r); err != nil {
+			return err
 		}
 		r.Begin(tx, by, b.Now())
 		return b.askAll(ctx, tx, by, r)

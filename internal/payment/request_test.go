@@ -144,6 +144,29 @@ func TestRefundRequest(t *testing.T) {
 	}
 }
 
+// TestGrantAfterTransfer: a request of the person who had the license before is not granted any more: it
+// would take the license from the new owner.
+func TestGrantAfterTransfer(t *testing.T) {
+	h := newHarness(t)
+	h.refundDays(14)
+	c, l := h.bought(h.order())
+	r := h.requested(l)
+	if _, err := h.licenses.Transfer(t.Context(), tester, l.Key, account.Person{Email: "other@example.com"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.book.GrantRequest(t.Context(), tester, r.ID); code(err) != "license_moved" {
+		t.Errorf("granted after a transfer: %v", err)
+	}
+	h.work()
+	h.want("transferred", c, payment.Sold, event.Inactive, false)
+	if got := h.requestState(r.ID); got != "requested $59.00" || len(h.stripe.Objects("re")) != 0 {
+		t.Errorf("afterwards: %s, %d refunds at Stripe", got, len(h.stripe.Objects("re")))
+	}
+	if _, err := h.book.Requests.Decline(t.Context(), tester, r.ID, "It is somebody else's now."); err != nil {
+		t.Errorf("declined: %v", err)
+	}
+}
+
 // TestRefundDay: the right to a refund ends with the last day in UTC, and later terms of the
 // product do not move it.
 func TestRefundDay(t *testing.T) {
