@@ -231,7 +231,7 @@ func (b *Store) Data(ctx context.Context, userID int64) (Data, error) {
 		return Data{}, err
 	}
 	return Data{
-		Email: l.Email, Name: l.Name, ExternalID: l.ExternalID, Operator: l.Operator(),
+		Email: l.Address(), Name: l.Name, ExternalID: l.ExternalID, Operator: l.Operator(),
 		HasPassword: l.password != "", SecondFactor: l.SecondFactor,
 		ProvenAt: l.ProvenAt, CreatedAt: l.CreatedAt, UpdatedAt: l.UpdatedAt,
 	}, nil
@@ -298,7 +298,9 @@ func Erase(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, at time.
 	if err := before.eraseRole(ctx, tx, by, at); err != nil {
 		return User{}, User{}, err
 	}
-	mail.Erase(tx, before.Address())
+	if err := before.eraseMails(ctx, tx); err != nil {
+		return User{}, User{}, err
+	}
 	tx.Queue(
 		`UPDATE users SET email = '', email_key = '', name = '', external_id = '', operator = $3, operator_role = '',
 			operator_since = 0, second_factor = $3, password_hash = '', guest_email = '', guest_email_key = '',
@@ -318,10 +320,10 @@ func Erase(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, at time.
 }
 
 // Erased lists the ids of all erased users, in order. After an older backup is restored, they must
-// be erased again. Merged users are not among them: others have their licenses.
+// be erased again. A merged user is among them only if the other one was erased, too.
 func (b *Store) Erased(ctx context.Context) ([]int64, error) {
-	ids, err := sqldb.All(ctx, b.DB, sqldb.Value[int64], `SELECT id FROM users WHERE erased_at <> 0 AND merged_into = 0
-		ORDER BY id`)
+	ids, err := sqldb.All(ctx, b.DB, sqldb.Value[int64], `SELECT id FROM users WHERE erased_at <> 0
+		AND (merged_into = 0 OR merged_into IN (SELECT id FROM users WHERE erased_at <> 0)) ORDER BY id`)
 	if err != nil {
 		return nil, fmt.Errorf("list who was erased: %w", err)
 	}

@@ -53,12 +53,13 @@ func (b *Store) FindOne(ctx context.Context, email string) (u User, found bool, 
 const maxOfAddress = 100
 
 // FindAll returns the ids of the users with an email address: the account first, then the guests who
-// typed it, newest first.
+// paid, then the others, newest first. So nobody hides a purchase by typing its address often.
 func (b *Store) FindAll(ctx context.Context, email string) ([]int64, error) {
 	ids, err := sqldb.All(ctx, b.DB, sqldb.Value[int64], `SELECT id FROM users WHERE id IN (
 			SELECT id FROM users WHERE email_key = $1 AND email_key <> ''
 			UNION SELECT id FROM users WHERE guest_email_key = $1 AND guest_email_key <> '')
-		ORDER BY guest_email <> '', id DESC LIMIT $2`, validate.EmailKey(email), maxOfAddress)
+		ORDER BY guest_email <> '', NOT EXISTS (SELECT 1 FROM guests WHERE user_id = users.id AND paid_at <> 0),
+			id DESC LIMIT $2`, validate.EmailKey(email), maxOfAddress)
 	if err != nil {
 		return nil, fmt.Errorf("find the users with an address: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"claviger/internal/audit"
@@ -158,7 +159,7 @@ func (b *Store) mailGuest(tx *sqldb.Tx, u User, what Bought, now time.Time) {
 		Foot:  fmt.Sprintf("You get this mail because this address was typed for a purchase at %s.", b.marketplace()),
 	})
 	b.Mail.Put(tx, mail.Message{
-		Cause: fmt.Sprintf("purchase link of user %d: %s", u.ID, secret.Hash(token)[:16]), To: u.GuestEmail,
+		Cause: guestCause(u.ID) + secret.Hash(token)[:16], To: u.GuestEmail,
 		Subject: title, Text: text, HTML: html,
 	}, now)
 }
@@ -266,12 +267,28 @@ func EachUnpaid(ctx context.Context, db *sqldb.DB, before time.Time, act func(id
 	}
 }
 
-// DeleteUnpaid deletes guests who have not paid, and returns their number.
-func DeleteUnpaid(ctx context.Context, db *sqldb.DB, ids []int64) (int64, error) {
+// DeleteUnpaid deletes guests who have not paid, and returns their number. keep returns those of them
+// who stay. It runs once no other transaction can sell to them.
+func DeleteUnpaid(
+	ctx context.Context,
+	db *sqldb.DB,
+	ids []int64,
+	keep func(*sqldb.Tx, []int64) ([]int64, error),
+) (int64, error) {
 	var gone []int64
-	err := db.Write(ctx, func(tx *sqldb.Tx) (err error) {
+	err := db.Write(ctx, func(tx *sqldb.Tx) error {
+		locked, err := sqldb.All(ctx, tx, sqldb.Value[int64],
+			`SELECT id FROM users WHERE id = ANY($1) AND guest_email <> '' ORDER BY id`+tx.ForUpdate, ids)
+		if err != nil {
+			return err
+		}
+		kept, err := keep(tx, locked)
+		if err != nil {
+			return err
+		}
+		locked = slices.DeleteFunc(locked, func(id int64) bool { return slices.Contains(kept, id) })
 		gone, err = sqldb.All(ctx, tx, sqldb.Value[int64],
-			`DELETE FROM guests WHERE user_id = ANY($1) AND paid_at = 0 RETURNING user_id`, ids)
+			`DELETE FROM guests WHERE user_id = ANY($1) AND paid_at = 0 RETURNING user_id`, locked)
 		tx.Queue(`DELETE FROM users WHERE id = ANY($1) AND guest_email <> ''`, gone)
 		return err
 	})

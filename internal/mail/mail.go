@@ -161,6 +161,12 @@ func Erase(tx *sqldb.Tx, to string) {
 	}
 }
 
+// EraseCaused does the same with the emails to an address whose cause begins with a text.
+func EraseCaused(tx *sqldb.Tx, to, cause string) {
+	tx.Queue(`DELETE FROM mails WHERE recipient_key = $1 AND substr(cause, 1, length($2)) = $2`,
+		validate.EmailKey(clean(to)), cause)
+}
+
 // clean makes text that both databases can store.
 func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -87,15 +86,12 @@ func pruneGuests(ctx context.Context, db *sqldb.DB, now time.Time) (deleted int6
 		return 0, err
 	}
 	before := now.Add(-guestsKept)
-	err = account.EachUnpaid(ctx, db, before, func(ids []int64) error {
-		staying, err := sqldb.All(ctx, db, sqldb.Value[int64], `SELECT user_id FROM checkouts
+	unfinished := func(tx *sqldb.Tx, ids []int64) ([]int64, error) {
+		return sqldb.All(ctx, tx, sqldb.Value[int64], `SELECT user_id FROM checkouts
 			WHERE user_id = ANY($1) AND (state <> `+sqldb.Literal(Closed)+` OR updated_at > $2)`, ids, before)
-		if err != nil {
-			return err
-		}
-		n, err := account.DeleteUnpaid(ctx, db, slices.DeleteFunc(slices.Clone(ids), func(id int64) bool {
-			return slices.Contains(staying, id)
-		}))
+	}
+	err = account.EachUnpaid(ctx, db, before, func(ids []int64) error {
+		n, err := account.DeleteUnpaid(ctx, db, ids, unfinished)
 		deleted += n
 		return err
 	})

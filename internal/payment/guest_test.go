@@ -7,6 +7,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/payment"
 	"claviger/internal/prune"
+	"claviger/internal/sqldb"
 )
 
 // TestErasedGuest: the release before this one erases a guest without knowing the typed address. The
@@ -42,5 +43,44 @@ func TestErasedGuest(t *testing.T) {
 		if n := h.count(`SELECT count(*) FROM users WHERE id = $1 AND guest_email_key <> ''`, ids[i]); (n == 1) != want.here {
 			t.Errorf("guest %d is found by the address: %d", i, n)
 		}
+	}
+}
+
+// TestGuestPaysLate: a guest who pays while the unpaid ones are deleted stays.
+func TestGuestPaysLate(t *testing.T) {
+	h := newHarness(t)
+	accounts := accountsOn(h.db, h.book.Sealer, h.now)
+	u, err := accounts.StartGuest(t.Context(), account.GuestOrder{
+		Email: "late@example.com", Browser: "browser", PartnerID: h.partner, Tier: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := h.order()
+	o.UserID = u.ID
+	c := h.begin(o)
+	h.exec(`UPDATE checkouts SET state = $2, updated_at = 1 WHERE id = $1`, c.ID, int(payment.Closed))
+	pruned := make(chan error, 1)
+	if err := h.db.Write(t.Context(), func(tx *sqldb.Tx) error {
+		if err := account.Present(t.Context(), tx, u.ID); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(t.Context(), `UPDATE checkouts SET state = $2 WHERE id = $1`, c.ID, int(payment.Sold)); err != nil {
+			return err
+		}
+		go func() {
+			_, err := prune.Rows(t.Context(), h.db, h.now().Add(30*24*time.Hour), payment.Expiring())
+			pruned <- err
+		}()
+		time.Sleep(50 * time.Millisecond) // the deletion begins, and waits for this transaction
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-pruned; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := accounts.Get(t.Context(), u.ID); err != nil {
+		t.Errorf("the guest who paid: %v", err)
 	}
 }

@@ -176,15 +176,17 @@ func (d *Store) addOwner(ctx context.Context, c *Case) error {
 	return err
 }
 
-// ofPerson returns the sign-ins of a person and the emails to them that tells selects.
+// ofPerson returns the sign-ins of a person and the emails to them that tells selects. Of the emails to
+// the address that a guest typed, only those with the guest's link are to the guest.
 func (d *Store) ofPerson(ctx context.Context, u account.User, tells func(mail.Record) bool) ([]Entry, error) {
 	var entries []Entry
-	mails, err := mail.To(ctx, d.DB, u.Email, maxMailsRead)
+	mails, err := mail.To(ctx, d.DB, u.Address(), maxMailsRead)
 	if err != nil {
 		return nil, err
 	}
 	for _, m := range mails {
-		if tells(m) && len(entries) < maxMails {
+		toThem := !u.Guest() || account.ToGuest(m.Cause, u.ID)
+		if toThem && tells(m) && len(entries) < maxMails {
 			entries = append(entries, mailEntry(m))
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/license"
-	"claviger/internal/mail"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
 )
@@ -51,7 +50,6 @@ func (d *Store) PreviewErase(ctx context.Context, by audit.Actor, userID int64) 
 	if e.Contacts, err = profile.CountContacts(ctx, d.DB, e.User.Email); err != nil {
 		return Erasure{}, err
 	}
-	mails, err := mail.To(ctx, d.DB, e.User.Email, maxOfPerson)
-	e.Mails = len(mails)
+	e.Mails, err = account.ErasedMails(ctx, d.DB, e.User, maxOfPerson)
 	return e, err
 }

@@ -72,6 +72,16 @@ func (d *Store) buyer(ctx context.Context, id int64) (account.User, error) {
 	return u, err
 }
 
+// alsoKnown returns the id of a person and those of the people who were merged into them, such as the
+// guest who bought. It is empty for nobody.
+func (d *Store) alsoKnown(ctx context.Context, id int64) ([]int64, error) {
+	if id == 0 {
+		return nil, nil
+	}
+	merged, err := account.Merged(ctx, d.DB, id)
+	return append(merged, id), err
+}
+
 // CollectEvidence writes the evidence that the service has, whatever an operator saved. Entries about
 // people other than the buyer are left out, because the license may have been transferred since.
 func (d *Store) CollectEvidence(ctx context.Context, dispute DisputeCase) (payment.Evidence, error) {
@@ -95,7 +105,11 @@ func (d *Store) CollectEvidence(ctx context.Context, dispute DisputeCase) (payme
 			return nil, err
 		}
 	}
-	entries := append(c.ofLicense(dispute.Buyer.ID, dispute.CreatedAt), personal...)
+	buyers, err := d.alsoKnown(ctx, dispute.Buyer.ID)
+	if err != nil {
+		return nil, err
+	}
+	entries := append(c.ofLicense(buyers, dispute.CreatedAt), personal...)
 	slices.SortStableFunc(entries, func(a, b Entry) int {
 		return cmp.Or(a.At.Compare(b.At), slices.Index(entryOrder, a.Kind)-slices.Index(entryOrder, b.Kind))
 	})
@@ -115,7 +129,7 @@ func (d *Store) CollectEvidence(ctx context.Context, dispute DisputeCase) (payme
 
 // ofLicense returns the entries about the license that say how it was used: its purchases and
 // connections, what the buyer did, and its activations and deliveries until a dispute.
-func (c *Case) ofLicense(buyer int64, disputed time.Time) []Entry {
+func (c *Case) ofLicense(buyers []int64, disputed time.Time) []Entry {
 	var list []Entry
 	for _, e := range c.Entries {
 		switch e.Kind {
@@ -136,7 +150,7 @@ func (c *Case) ofLicense(buyer int64, disputed time.Time) []Entry {
 				list = append(list, e)
 			}
 		case Act:
-			if e.by.Kind == audit.ByUser && e.by.ID == buyer && buyer != 0 {
+			if e.by.Kind == audit.ByUser && slices.Contains(buyers, e.by.ID) {
 				e.By = "the buyer"
 				list = append(list, e)
 			}

@@ -2,6 +2,7 @@ package support_test
 
 import (
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,7 +38,8 @@ func (m *market) disputed(buyer account.User) (payment.Checkout, string) {
 	m.Must(err)
 	_, err = m.Licenses.Redeem(m.Context(), audit.Actor{Kind: audit.ByUser, ID: buyer.ID}, list[0].RedemptionID, buyer.ID)
 	m.Must(err)
-	m.letter(buyer.Email, "Your receipt for Tide Planner Pro")
+	m.letter(buyer.Address(), "Your receipt for Tide Planner Pro")
+	m.Must(m.Payments.TellGuest(m.Context(), c))
 	m.Exec(`INSERT INTO webhook_responses (event_id, request_header, response_status, response_body, response_time, url, success, diagnosis, created_at, updated_at)
 		SELECT id, '', CASE WHEN kind = 1 THEN 200 ELSE 500 END, '', 12, '', kind = 1, '', $1, $1 FROM events WHERE license_id = $2`, m.Licenses.Now(), list[0].ID)
 	id := stripe.Dispute(c.SessionID, "needs_response")
@@ -125,6 +127,39 @@ func TestEvidence(t *testing.T) {
 	}
 	if _, err := m.Support.Dispute(t.Context(), "dp_none"); !fault.Is(err, "unknown_dispute") {
 		t.Errorf("a dispute that is not there: %v", err)
+	}
+}
+
+// TestEvidenceOfGuest: a guest's receipt is evidence, mails of others with the typed address are not. An
+// account that takes over the license is the buyer who activated it.
+func TestEvidenceOfGuest(t *testing.T) {
+	m := newMarket(t)
+	m.Payments.Accounts = m.Accounts
+	guest, err := m.Accounts.StartGuest(t.Context(), account.GuestOrder{
+		Email: "typed@example.com", Browser: "browser", PartnerID: m.tide.ID, Tier: 1,
+	})
+	m.Must(err)
+	c, id := m.disputed(guest)
+	for _, who := range []string{"the guest", "the account"} {
+		got := m.dispute(id).Evidence
+		if text := got[payment.OtherText]; !strings.Contains(text, "Your license for "+c.Item) ||
+			who == "the guest" && strings.Contains(text, "Your receipt") {
+			t.Errorf("the mails to %s:\n%s", who, text)
+		}
+		if log := got[payment.ActivityLog]; !strings.Contains(log, "The license was activated, by the buyer") {
+			t.Errorf("what %s did:\n%s", who, log)
+		}
+		o, err := m.Support.Order(t.Context(), c.Ref)
+		m.Must(err)
+		if !slices.ContainsFunc(o.Entries, func(e support.Entry) bool { return strings.Contains(e.Title, "Your license for") }) {
+			t.Errorf("the order of %s does not show the receipt: %+v", who, o.Entries)
+		}
+		if who == "the guest" {
+			ann := m.User(guest.GuestEmail)
+			m.Exec(`UPDATE users SET proven_at = $2 WHERE id = $1`, ann.ID, m.Licenses.Now())
+			_, err = m.Merges.People(t.Context(), apptest.Tester, guest.ID, ann.ID)
+			m.Must(err)
+		}
 	}
 }
 

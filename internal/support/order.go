@@ -2,6 +2,7 @@ package support
 
 import (
 	"context"
+	"slices"
 
 	"claviger/internal/account"
 	"claviger/internal/audit"
@@ -157,11 +158,16 @@ func (d *Store) addOrderMails(ctx context.Context, c *OrderCase) error {
 	if c.Buyer.Address() == "" || len(c.details) == 0 {
 		return nil
 	}
+	buyers, err := d.alsoKnown(ctx, c.Buyer.ID)
+	if err != nil {
+		return err
+	}
 	mails, err := mail.To(ctx, d.DB, c.Buyer.Address(), maxMailsRead)
 	n := 0
 	for _, m := range mails {
 		for _, l := range c.details {
-			if n < maxMails && notice.About(m.Cause, l) && !m.CreatedAt.Before(c.Order.CreatedAt) {
+			toGuest := slices.ContainsFunc(buyers, func(id int64) bool { return account.ToGuest(m.Cause, id) })
+			if n < maxMails && (toGuest || notice.About(m.Cause, l)) && !m.CreatedAt.Before(c.Order.CreatedAt) {
 				n++
 				c.Entries = append(c.Entries, mailEntry(m))
 				break

@@ -62,11 +62,11 @@ func (d *Store) searchSimilar(ctx context.Context, f *Found) error {
 	seen := map[int64]bool{}
 	for _, id := range ids { // the newest order first
 		u, ok := users[id]
-		if !ok || seen[id] || u.Email == "" || len(f.Similar) >= maxSimilar {
+		if !ok || seen[id] || u.Address() == "" || len(f.Similar) >= maxSimilar {
 			continue
 		}
 		seen[id] = true
-		if similar(u.Email, f.Text) {
+		if similar(u.Address(), f.Text) {
 			f.Similar = append(f.Similar, u)
 		}
 	}

@@ -243,3 +243,43 @@ func TestPreviewErase(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestEraseGuest: the erasure of a guest deletes the guest's mails, and not those of the account with the
+// same address.
+func TestEraseGuest(t *testing.T) {
+	m := newMarket(t)
+	m.Payments.Accounts = m.Accounts
+	ann := m.User("typed@example.com")
+	guest, err := m.Accounts.StartGuest(t.Context(), account.GuestOrder{
+		Email: ann.Email, Browser: "browser", PartnerID: m.tide.ID, Tier: 1,
+	})
+	m.Must(err)
+	m.disputed(guest) // which mails the guest, too
+	e, err := m.Support.PreviewErase(t.Context(), apptest.Tester, guest.ID)
+	m.Must(err)
+	if e.Mails != 1 {
+		t.Errorf("it would take %d mails", e.Mails)
+	}
+	_, err = m.Licenses.EraseUser(t.Context(), apptest.Tester, guest.ID)
+	m.Must(err)
+	left, err := mail.To(t.Context(), m.DB, ann.Email, 10)
+	m.Must(err)
+	if len(left) != 1 || left[0].Subject != "Your receipt for Tide Planner Pro" {
+		t.Errorf("left are %+v", left)
+	}
+}
+
+// TestSimilarGuest: support that searches the right address finds the guest who mistyped it.
+func TestSimilarGuest(t *testing.T) {
+	m := newMarket(t)
+	guest, err := m.Accounts.StartGuest(t.Context(), account.GuestOrder{
+		Email: "annn@example.com", Browser: "browser", PartnerID: m.tide.ID, Tier: 1,
+	})
+	m.Must(err)
+	m.disputed(guest)
+	f, err := m.Support.Search(t.Context(), "ann@example.com")
+	m.Must(err)
+	if len(f.Similar) != 1 || f.Similar[0].ID != guest.ID {
+		t.Errorf("found %+v", f.Similar)
+	}
+}
