@@ -85,7 +85,9 @@ func newApplication(t *testing.T) *application {
 // TestEveryOperation calls every operation of both APIs on a running service, and checks each
 // exchange against its description.
 func TestEveryOperation(t *testing.T) {
-	h := apptest.Start(t)
+	h := apptest.New(t)
+	stripe := withStripe(t, h)
+	h.Run()
 	ctx, a := t.Context(), newApplication(t)
 	contract, client := described(t, "../../internal/operator/openapi.json")
 	market := must(operator.NewClient(operator.Config{URL: h.App.URL(), Secret: h.Token("test", account.Admin), HTTP: client}))(t)
@@ -110,7 +112,7 @@ func TestEveryOperation(t *testing.T) {
 	marketSessions(t, h, market)
 	marketOperations(t, market, made.ID, key, sale.Licenses.Items[1].LicenseKey)
 	marketBatch(t, market)
-	marketPayments(t, h, market, must(market.CreatePartner(ctx, operator.NewPartner{Name: "Paid", ExternalID: new("paid")}))(t).ID)
+	marketPayments(t, h, stripe, market, must(market.CreatePartner(ctx, operator.NewPartner{Name: "Paid", ExternalID: new("paid")}))(t).ID)
 	if left := slices.DeleteFunc(contract.Unseen(), func(op string) bool { return op == "GET /operator/v1/openapi.json" }); len(left) > 0 {
 		t.Errorf("the client has no method for %v, or this test does not call it", left)
 	}

@@ -11,16 +11,20 @@ import (
 	"claviger/sdk/go/operator"
 )
 
-// marketPayments calls the operations for payments.
-func marketPayments(t *testing.T, h *apptest.Harness, c *operator.Client, partnerID int64) {
+// withStripe lets a service that does not run yet take payments.
+func withStripe(t *testing.T, h *apptest.Harness) *fakestripe.Server {
 	t.Helper()
-	ctx := t.Context()
 	stripe := &fakestripe.Server{Secret: "whsec_test", Now: func() int64 { return h.Accounts.Now().Unix() }}
 	server := httptest.NewServer(stripe)
-	defer server.Close()
-	before := h.Payments.Stripe
+	t.Cleanup(server.Close)
 	h.Payments.Stripe = payment.NewStripe(payment.StripeConfig{Key: "sk_test_1", WebhookSecrets: []string{"whsec_test"}, URL: server.URL})
-	defer func() { h.Payments.Stripe = before }()
+	return stripe
+}
+
+// marketPayments calls the operations for payments.
+func marketPayments(t *testing.T, h *apptest.Harness, stripe *fakestripe.Server, c *operator.Client, partnerID int64) {
+	t.Helper()
+	ctx := t.Context()
 	u := h.User("payer@example.com")
 	pay := func(amount int64) payment.Checkout {
 		o := payment.Order{PartnerID: partnerID, Partner: "App", Tier: 1, PlanName: "One", Amount: 4900, Currency: "EUR", UserID: u.ID, CancelPath: "/"}
