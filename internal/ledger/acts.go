@@ -2,46 +2,83 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strconv"
+	"slices"
+	"strings"
 	"time"
 
+	"claviger/internal/fault"
 	"claviger/internal/sqldb"
 )
 
-// TakeFee posts what the provider took for a purchase. The fee replaces the one that is posted, as
-// the fee of a dispute comes after the fee of the payment.
-func (b *Book) TakeFee(ctx context.Context, purchaseID int64, fee Fee, source string) error {
-	s, err := b.load(ctx, purchaseID)
-	if err != nil || s == nil || s.Fee == fee {
+// TakeFee posts what the provider took for a purchase, once for each fee.
+func (j *Journal) TakeFee(ctx context.Context, purchaseID int64, fee Fee) error {
+	if fee.Source == "" || fee.Currency == "" || fee.Rate.Num <= 0 || fee.Rate.Den <= 0 {
+		return errors.New("a fee has no name, no currency or no rate")
+	}
+	s, err := j.load(ctx, purchaseID)
+	if err != nil || s == nil {
 		return err
 	}
-	b.change(s, FeeTaken, source, func(s *Sale) { s.Fee = fee })
+	if slices.ContainsFunc(s.Fees, func(f Fee) bool { return f.Source == fee.Source }) {
+		return nil
+	}
+	s.newFees = append(s.newFees, fee)
+	if !fee.Dispute {
+		s.feeLookAt = time.Time{}
+	}
+	j.change(s, Posting{Kind: FeeTaken, Source: fee.Source, At: fee.At}, func(s *Sale) {
+		s.Fees = append(s.Fees, fee)
+	})
 	return nil
 }
 
 // MakePayable posts that the partner's share of a sale can be paid out.
-func (b *Book) MakePayable(ctx context.Context, purchaseID int64) error {
-	s, err := b.load(ctx, purchaseID)
-	if err != nil || s == nil || s.Payable || s.Division == nil {
+func (j *Journal) MakePayable(ctx context.Context, purchaseID int64) error {
+	s, err := j.load(ctx, purchaseID)
+	if err != nil || s == nil || s.Division == nil {
 		return err
 	}
 	s.lookAt = time.Time{}
-	b.change(s, BecamePayable, strconv.FormatInt(purchaseID, 10), func(s *Sale) { s.Payable = true })
+	j.touch(s)
+	if !s.Payable {
+		j.change(s, Posting{Kind: BecamePayable, Source: s.turn()}, func(s *Sale) { s.Payable = true })
+	}
 	return nil
 }
 
 // Settle posts that a sale was settled outside the ledger, with all that happened to it before.
-func (b *Book) Settle(ctx context.Context, purchaseID int64) error {
-	s, err := b.load(ctx, purchaseID)
-	if err != nil || s == nil || s.Settled != nil || s.Division == nil {
+func (j *Journal) Settle(ctx context.Context, purchaseID int64) error {
+	s, err := j.load(ctx, purchaseID)
+	if err != nil || s == nil || s.Settled != nil {
 		return err
 	}
 	back := s.Back
 	s.lookAt = time.Time{}
-	b.change(s, WasSettled, strconv.FormatInt(purchaseID, 10), func(s *Sale) {
+	s.feeLookAt = time.Time{}
+	j.change(s, Posting{Kind: WasSettled, Source: s.turn()}, func(s *Sale) {
 		s.Settled = &back
 		s.Payable = true
+	})
+	return nil
+}
+
+// Unsettle posts that a sale was not settled outside the ledger after all.
+func (j *Journal) Unsettle(ctx context.Context, purchaseID int64) error {
+	s, err := j.load(ctx, purchaseID)
+	if err != nil || s == nil || s.Settled == nil {
+		return err
+	}
+	if s.Division != nil {
+		s.lookAt = s.dueAt
+	}
+	if s.Collected == ByProvider {
+		s.feeLookAt = j.now
+	}
+	j.change(s, Posting{Kind: NotSettled, Source: s.turn()}, func(s *Sale) {
+		s.Settled = nil
+		s.Payable = false
 	})
 	return nil
 }
@@ -51,30 +88,60 @@ const divideBatch = 200
 
 // Divide divides sales from before the first terms of the partner by the terms of now. It reports
 // whether there may be more.
-func (b *Book) Divide(ctx context.Context) (more bool, err error) {
-	t := current(b.terms, b.defaults, b.now)
+func (j *Journal) Divide(ctx context.Context) (more bool, err error) {
+	t := current(j.terms, j.defaults, j.now)
 	if t == nil {
 		return false, nil
 	}
-	list, err := sqldb.All(ctx, b.tx, scanStored, `SELECT `+storedColumns+` FROM ledger_sales
-		WHERE partner_id = $1 AND share_bp = -1 ORDER BY purchase_id LIMIT $2`, b.partnerID, divideBatch)
+	ids, err := sqldb.All(ctx, j.tx, sqldb.Value[int64], `SELECT purchase_id FROM ledger_sales
+		WHERE partner_id = $1 AND share_bp = -1 ORDER BY purchase_id LIMIT $2`, j.partnerID, divideBatch)
 	if err != nil {
-		return false, fmt.Errorf("find the undivided sales of partner %d: %w", b.partnerID, err)
+		return false, fmt.Errorf("find the undivided sales of partner %d: %w", j.partnerID, err)
 	}
-	for i := range list {
-		s := &list[i]
-		b.sales = append(b.sales, s)
+	if err := j.Load(ctx, ids); err != nil {
+		return false, err
+	}
+	for _, id := range ids {
+		s := j.sales[id]
+		if s.Division != nil {
+			continue // in this transaction
+		}
 		before := s.Balances()
-		b.divide(s, t)
-		b.post(s, before, WasDivided, strconv.FormatInt(s.purchaseID, 10), 0)
+		j.divide(s, t)
+		j.touch(s)
+		j.post(s, before, Posting{Kind: WasDivided, Source: s.turn()})
 	}
-	return len(list) == divideBatch, nil
+	return len(ids) == divideBatch, nil
 }
 
-// Adjust posts an adjustment: the amount is added to what the partner is owed, or taken from it.
-func (b *Book) Adjust(source string, amount int64, currency, reason string) {
-	b.add(Posting{
+// maxReason bounds the reason of an adjustment, in bytes.
+const maxReason = 500
+
+// Adjust posts an adjustment: the amount is added to what the partner is owed, or taken from it. The
+// source is unique.
+func (j *Journal) Adjust(source string, amount int64, currency, reason string) error {
+	switch reason = strings.TrimSpace(reason); {
+	case amount == 0:
+		return fault.Field("amount", "must not be 0: more than 0 is owed to the partner, less than 0 by the partner.")
+	case !isCurrency(currency):
+		return errCurrency("currency")
+	case reason == "":
+		return fault.Field("reason", "is missing: it says why the balance changes, and the partner reads it.")
+	case len(reason) > maxReason:
+		return fault.Field("reason", "is longer than %d bytes.", maxReason)
+	}
+	j.add(Posting{
 		Kind: Adjustment, Source: source, Currency: currency, Reason: reason,
 		Lines: []Balance{{Payable, -amount, currency}, {Adjustments, amount, currency}},
 	})
+	return nil
+}
+
+// isCurrency reports whether a text has the form of a currency.
+func isCurrency(s string) bool {
+	return len(s) == 3 && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+}
+
+func errCurrency(field string) error {
+	return fault.Field(field, "must be a currency of three capital letters, such as EUR.")
 }

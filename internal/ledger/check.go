@@ -26,24 +26,24 @@ func scanBalance(r *sqldb.Row, b *Balance) error {
 const checkBatch = 1000
 
 // Check looks for what must not be in the ledger of a partner: a posting that does not sum to zero,
-// a balance that is not the sum of its lines, and a sale whose postings do not lead to its state.
-// It returns what it found, in sentences.
+// a balance that is not the sum of its lines, a sale whose postings do not lead to its state, and a
+// state that is not the sum of its refunds and disputes. It returns what it found, in sentences.
 func Check(ctx context.Context, tx *sqldb.Tx, partnerID int64) ([]string, error) {
 	c := check{tx: tx, partnerID: partnerID}
 	if err := c.postings(ctx, 0, 0); err != nil {
 		return nil, err
 	}
 	for last, more := int64(0), true; more; {
-		list, err := sqldb.All(ctx, tx, scanStored, `SELECT `+storedColumns+` FROM ledger_sales
+		ids, err := sqldb.All(ctx, tx, sqldb.Value[int64], `SELECT purchase_id FROM ledger_sales
 			WHERE partner_id = $1 AND purchase_id > $2 ORDER BY purchase_id LIMIT $3`, partnerID, last, checkBatch)
 		if err != nil {
-			return nil, fmt.Errorf("read the sales of partner %d: %w", partnerID, err)
+			return nil, fmt.Errorf("find the sales of partner %d: %w", partnerID, err)
 		}
 		upTo := int64(math.MaxInt64)
-		if more = len(list) == checkBatch; more {
-			upTo = list[len(list)-1].purchaseID
+		if more = len(ids) == checkBatch; more {
+			upTo = ids[len(ids)-1]
 		}
-		if err := c.batch(ctx, list, last+1, upTo); err != nil {
+		if err := c.batch(ctx, ids, last+1, upTo); err != nil {
 			return nil, err
 		}
 		last = upTo
@@ -68,11 +68,20 @@ type check struct {
 }
 
 // batch checks sales, and the postings of all purchases in the range of ids.
-func (c *check) batch(ctx context.Context, list []stored, from, to int64) error {
+func (c *check) batch(ctx context.Context, ids []int64, from, to int64) error {
+	list, err := readStored(ctx, c.tx, ids)
+	if err != nil {
+		return err
+	}
 	if err := c.postings(ctx, from, to); err != nil {
 		return err
 	}
 	for _, s := range list {
+		back, disputed := s.sums()
+		if s.Collected == ByProvider && (back != s.Back || disputed != s.Disputed) {
+			c.find("Purchase %d has %d back and %d disputed; its refunds and disputes sum to %d and %d.",
+				s.purchaseID, s.Back, s.Disputed, back, disputed)
+		}
 		for _, d := range difference(s.Balances(), c.sales[s.purchaseID]) {
 			c.find(
 				"%s of purchase %d differs by %d %s from its postings.", d.Account, s.purchaseID, d.Amount, d.Currency,

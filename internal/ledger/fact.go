@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // State is how a refund or a dispute stands.
@@ -21,6 +22,7 @@ type Fact struct {
 	Source string // the provider's id
 	State  State
 	Amount int64 // in the currency of the sale
+	At     time.Time
 }
 
 // kind returns what the posting of a change is about.
@@ -42,45 +44,39 @@ func (f Fact) kind(was State) Kind {
 // Follow posts what is new in the refunds and disputes of a purchase. Facts may come in any order
 // and more than once. A purchase that is not posted has none: whoever posts it follows its facts
 // then.
-func (b *Book) Follow(ctx context.Context, purchaseID int64, list []Fact) error {
-	s, err := b.load(ctx, purchaseID)
+func (j *Journal) Follow(ctx context.Context, purchaseID int64, list []Fact) error {
+	s, err := j.load(ctx, purchaseID)
 	if err != nil || s == nil {
 		return err
 	}
-	posted, err := readFacts(ctx, b.tx, purchaseID)
-	if err != nil {
-		return err
-	}
 	for _, f := range list {
-		p := posted[f.Source]
+		p := s.facts[f.Source]
 		if p == nil {
 			p = &fact{source: f.Source}
-			posted[f.Source] = p
 		}
-		if p.state == f.State && p.amount == f.Amount || p.state == NoMoney && f.State == NoMoney {
+		if p.state == f.State && p.amount == f.Amount || p.state == NoMoney && f.State == NoMoney || f.Amount < 0 {
 			continue
 		}
 		kind := f.kind(p.state)
+		s.facts[f.Source] = p
 		p.state = f.State
 		p.amount = f.Amount
 		p.turns++
+		p.changed = true
 		source := f.Source
 		if p.turns > 1 {
 			source = fmt.Sprintf("%s#%d", f.Source, p.turns)
 		}
-		back, disputed := sums(posted)
-		b.change(s, kind, source, func(s *Sale) {
-			s.Back = back
-			s.Disputed = disputed
+		j.change(s, Posting{Kind: kind, Source: source, At: f.At}, func(sale *Sale) {
+			sale.Back, sale.Disputed = s.sums()
 		})
-		p.save(b.tx, purchaseID)
 	}
 	return nil
 }
 
 // sums returns how much the facts returned, and how much they keep under review.
-func sums(facts map[string]*fact) (back, disputed int64) {
-	for _, f := range facts {
+func (s *stored) sums() (back, disputed int64) {
+	for _, f := range s.facts {
 		switch f.state {
 		case MoneyBack, MoneyLost:
 			back += f.amount

@@ -12,9 +12,9 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Book posts what happens to the sales of one partner, in a transaction that holds the lock of the
+// Journal posts what happens to the sales of one partner, in a transaction that holds the lock of the
 // partner.
-type Book struct {
+type Journal struct {
 	tx        *sqldb.Tx
 	partnerID int64
 	now       time.Time
@@ -22,12 +22,19 @@ type Book struct {
 	defaults  Defaults
 	days      int // the refund_days of the product
 
-	sales    []*stored // changed or new
+	sales    map[int64]*stored // by purchase; nil: it is not posted
+	changed  []*stored
 	postings []Posting
 	changes  balances
 }
 
-// Opening is a Book whose queries are queued.
+// New returns a Journal for what happens to sales that are divided or not. To sell or divide, it needs
+// terms; see Queue. now is the time of the transaction.
+func New(tx *sqldb.Tx, partnerID int64, now time.Time) *Journal {
+	return &Journal{tx: tx, partnerID: partnerID, now: now, sales: map[int64]*stored{}}
+}
+
+// Opening is a Journal whose queries are queued.
 type Opening struct {
 	tx       *sqldb.Tx
 	partner  int64
@@ -36,7 +43,7 @@ type Opening struct {
 	days     *sqldb.Result[int]
 }
 
-// Queue queues the queries for a Book, so that they share a round trip.
+// Queue queues the queries for a Journal with terms, so that they share a round trip.
 func Queue(tx *sqldb.Tx, partnerID int64, d Defaults) *Opening {
 	return &Opening{
 		tx: tx, partner: partnerID, defaults: d,
@@ -46,32 +53,33 @@ func Queue(tx *sqldb.Tx, partnerID int64, d Defaults) *Opening {
 }
 
 // Open waits for the queries. now is the time of the transaction.
-func (o *Opening) Open(ctx context.Context, now time.Time) (*Book, error) {
-	b := &Book{tx: o.tx, partnerID: o.partner, now: now, defaults: o.defaults}
+func (o *Opening) Open(ctx context.Context, now time.Time) (*Journal, error) {
+	j := New(o.tx, o.partner, now)
+	j.defaults = o.defaults
 	var err error
-	if b.terms, err = o.terms.All(ctx); err != nil {
+	if j.terms, err = o.terms.All(ctx); err != nil {
 		return nil, fmt.Errorf("read the terms of partner %d: %w", o.partner, err)
 	}
-	b.days, err = o.days.One(ctx)
+	j.days, err = o.days.One(ctx)
 	if err != nil && !errors.Is(err, sqldb.ErrNone) {
 		return nil, fmt.Errorf("read the refund days of partner %d: %w", o.partner, err)
 	}
-	return b, nil
+	return j, nil
 }
 
 // AddTerms adds terms of the partner. Terms that begin at no time begin now.
-func (b *Book) AddTerms(t Terms) error {
+func (j *Journal) AddTerms(t Terms) error {
 	if t.BeginsAt.IsZero() {
-		t.BeginsAt = b.now
+		t.BeginsAt = j.now
 	}
-	if err := t.check(b.now); err != nil {
+	if err := t.check(j.now); err != nil {
 		return err
 	}
-	t.PartnerID = b.partnerID
-	t.CreatedAt = b.now
-	b.terms = append(b.terms, t)
-	slices.SortStableFunc(b.terms, func(x, y Terms) int { return y.BeginsAt.Compare(x.BeginsAt) })
-	return t.insert(b.tx)
+	t.PartnerID = j.partnerID
+	t.CreatedAt = j.now
+	j.terms = append(j.terms, t)
+	slices.SortStableFunc(j.terms, func(x, y Terms) int { return y.BeginsAt.Compare(x.BeginsAt) })
+	return t.insert(j.tx)
 }
 
 // Purchase is a sale that is posted.
@@ -84,22 +92,27 @@ type Purchase struct {
 	SoldAt    time.Time
 }
 
-// Sell posts a sale with the terms of now. A sale without an amount posts nothing.
-func (b *Book) Sell(p Purchase) {
+// Sell posts a sale with the terms of its time. A sale without an amount posts nothing.
+func (j *Journal) Sell(p Purchase) {
 	if p.Amount == 0 {
 		return
 	}
 	s := &stored{
 		Sale:       Sale{Gross: p.Amount, Currency: p.Currency, Collected: p.Collected},
-		purchaseID: p.ID, partnerID: b.partnerID, tier: p.Tier, soldAt: p.SoldAt, isNew: true,
+		purchaseID: p.ID, partnerID: j.partnerID, tier: p.Tier, soldAt: p.SoldAt, isNew: true,
+		facts: map[string]*fact{},
 	}
-	b.divide(s, current(b.terms, b.defaults, p.SoldAt))
-	b.sales = append(b.sales, s)
-	b.post(s, nil, Sold, strconv.FormatInt(p.ID, 10), p.Amount)
+	if p.Collected == ByProvider {
+		s.feeLookAt = j.now
+	}
+	j.divide(s, current(j.terms, j.defaults, p.SoldAt))
+	j.sales[p.ID] = s
+	j.touch(s)
+	j.post(s, nil, Posting{Kind: Sold, Source: s.turn(), At: p.SoldAt, Gross: p.Amount})
 }
 
 // divide divides a sale by terms, if there are any.
-func (b *Book) divide(s *stored, t *Terms) {
+func (j *Journal) divide(s *stored, t *Terms) {
 	if t == nil {
 		return
 	}
@@ -107,86 +120,126 @@ func (b *Book) divide(s *stored, t *Terms) {
 	s.Division = &d
 	days := t.Days
 	if days == refundDays {
-		days = b.days
+		days = j.days
 	}
 	s.dueAt = s.soldAt.AddDate(0, 0, days)
-	s.lookAt = s.dueAt
+	if s.Settled == nil {
+		s.lookAt = s.dueAt
+	}
+}
+
+// touch notes that the row of a sale must be written.
+func (j *Journal) touch(s *stored) {
+	if !s.changed {
+		s.changed = true
+		j.changed = append(j.changed, s)
+	}
 }
 
 // change changes the state of a sale and posts the difference.
-func (b *Book) change(s *stored, kind Kind, source string, change func(*Sale)) {
+func (j *Journal) change(s *stored, p Posting, change func(*Sale)) {
 	before := s.Balances()
-	kept := s.Gross - min(s.Back, s.Gross)
+	kept := s.kept()
 	change(&s.Sale)
-	b.post(s, before, kind, source, s.Gross-min(s.Back, s.Gross)-kept)
+	p.Gross = s.kept() - kept
+	j.touch(s)
+	j.post(s, before, p)
 }
 
-// post adds a posting of the difference to what was posted. No difference is no posting.
-func (b *Book) post(s *stored, before []Balance, kind Kind, source string, gross int64) {
-	b.add(Posting{
-		Kind: kind, Source: source, PurchaseID: s.purchaseID, Tier: s.tier, Gross: gross, Currency: s.Currency,
-		Lines: difference(s.Balances(), before),
-	})
+// post adds a posting of the difference to what was posted.
+func (j *Journal) post(s *stored, before []Balance, p Posting) {
+	p.PurchaseID = s.purchaseID
+	p.Tier = s.tier
+	p.Currency = s.Currency
+	p.Lines = difference(s.Balances(), before)
+	j.add(p)
 }
 
-// add adds a posting with lines.
-func (b *Book) add(p Posting) {
+// add adds a posting. No difference is no posting.
+func (j *Journal) add(p Posting) {
 	if len(p.Lines) == 0 {
 		return
 	}
-	p.PartnerID = b.partnerID
-	p.CreatedAt = b.now
-	for _, l := range p.Lines {
-		b.changes.add(l.Account, l.Currency, l.Amount)
+	p.PartnerID = j.partnerID
+	p.CreatedAt = j.now
+	if p.At.IsZero() {
+		p.At = j.now
 	}
-	b.postings = append(b.postings, p)
+	for _, l := range p.Lines {
+		j.changes.add(l.Account, l.Currency, l.Amount)
+	}
+	j.postings = append(j.postings, p)
 }
 
-// load reads a sale under the lock of the partner; nil: it is not posted.
-func (b *Book) load(ctx context.Context, purchaseID int64) (*stored, error) {
-	for _, s := range b.sales {
-		if s.purchaseID == purchaseID {
-			return s, nil
+// Load reads what is posted of purchases, with one round trip. What is not loaded is read when it is
+// needed.
+func (j *Journal) Load(ctx context.Context, purchases []int64) error {
+	var ids []int64
+	for _, id := range purchases {
+		if _, known := j.sales[id]; !known {
+			j.sales[id] = nil
+			ids = append(ids, id)
 		}
 	}
-	s, err := sqldb.One(ctx, b.tx, scanStored, `SELECT `+storedColumns+` FROM ledger_sales WHERE purchase_id = $1`,
-		purchaseID)
-	if errors.Is(err, sqldb.ErrNone) {
-		return nil, nil
+	if ids == nil {
+		return nil
 	}
+	list, err := readStored(ctx, j.tx, ids)
 	if err != nil {
-		return nil, fmt.Errorf("read what is posted of purchase %d: %w", purchaseID, err)
-	}
-	b.sales = append(b.sales, &s)
-	return &s, nil
-}
-
-// Return posts that a part of the licenses of a purchase are refunded: back of them, of all.
-func (b *Book) Return(ctx context.Context, purchaseID int64, back, of int64, source string) error {
-	s, err := b.load(ctx, purchaseID)
-	if err != nil || s == nil {
 		return err
 	}
-	amount := portion(s.Gross, back, of)
+	for _, s := range list {
+		j.sales[s.purchaseID] = s
+	}
+	return nil
+}
+
+// load returns a sale; nil: it is not posted.
+func (j *Journal) load(ctx context.Context, purchaseID int64) (*stored, error) {
+	err := j.Load(ctx, []int64{purchaseID})
+	return j.sales[purchaseID], err
+}
+
+// Return posts that a part of the licenses of a purchase are refunded: back of them, of all. The money
+// that a provider took is not back before the provider says so; see Follow.
+func (j *Journal) Return(ctx context.Context, purchaseID int64, back, of int64, source string, at time.Time) error {
+	s, err := j.load(ctx, purchaseID)
+	if err != nil || s == nil || s.Collected == ByProvider {
+		return err
+	}
+	amount := portion(s.Gross, Ratio{min(max(back, 0), of), of})
 	kind := Refunded
 	if amount < s.Back {
 		kind = RefundFailed
 	}
-	b.change(s, kind, source, func(s *Sale) { s.Back = amount })
+	if amount != s.Back {
+		j.change(s, Posting{Kind: kind, Source: source, At: at}, func(s *Sale) { s.Back = amount })
+	}
 	return nil
 }
 
+// turn names the next thing that happens to a sale in the ledger itself.
+func (s *stored) turn() string {
+	s.turns++
+	name := strconv.FormatInt(s.purchaseID, 10)
+	if s.turns > 1 {
+		name += "#" + strconv.Itoa(s.turns)
+	}
+	return name
+}
+
 // Save queues everything that was posted.
-func (b *Book) Save() error {
-	if len(b.postings) > 0 {
-		if err := insertPostings(b.tx, b.postings); err != nil {
+func (j *Journal) Save() error {
+	if len(j.postings) > 0 {
+		if err := insertPostings(j.tx, j.postings); err != nil {
 			return err
 		}
-		addBalances(b.tx, b.partnerID, b.changes)
+		addBalances(j.tx, j.partnerID, j.changes)
 	}
-	saveStored(b.tx, b.sales)
-	b.sales = nil
-	b.postings = nil
-	b.changes = nil
+	saveStored(j.tx, j.changed)
+	j.sales = map[int64]*stored{}
+	j.changed = nil
+	j.postings = nil
+	j.changes = nil
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
 const partnerID = 1
 
-// books opens the books of one partner, one transaction after the other.
+// books opens journals of one partner, one transaction after the other.
 type books struct {
 	t   *testing.T
 	db  *sqldb.DB
@@ -28,27 +29,27 @@ type books struct {
 }
 
 func newBooks(t *testing.T) *books {
-	return &books{t: t, db: sqldbtest.Open(t), now: noon, Defaults: ledger.NoDefaults}
+	return &books{t: t, db: sqldbtest.Open(t), now: noon}
 }
 
 // write posts in one transaction.
-func (b *books) write(do func(context.Context, *ledger.Book) error) error {
+func (b *books) write(do func(context.Context, *ledger.Journal) error) error {
 	b.now = b.now.Add(time.Second)
 	ctx := b.t.Context()
 	return b.db.Write(ctx, func(tx *sqldb.Tx) error {
-		book, err := ledger.Queue(tx, partnerID, b.Defaults).Open(ctx, b.now)
+		j, err := ledger.Queue(tx, partnerID, b.Defaults).Open(ctx, b.now)
 		if err != nil {
 			return err
 		}
-		if err := do(ctx, book); err != nil {
+		if err := do(ctx, j); err != nil {
 			return err
 		}
-		return book.Save()
+		return j.Save()
 	})
 }
 
 // must is write without a refusal.
-func (b *books) must(do func(context.Context, *ledger.Book) error) {
+func (b *books) must(do func(context.Context, *ledger.Journal) error) {
 	b.t.Helper()
 	if err := b.write(do); err != nil {
 		b.t.Fatal(err)
@@ -58,7 +59,7 @@ func (b *books) must(do func(context.Context, *ledger.Book) error) {
 // terms are terms from now on.
 func (b *books) terms(t ledger.Terms) {
 	b.t.Helper()
-	b.must(func(_ context.Context, book *ledger.Book) error { return book.AddTerms(t) })
+	b.must(func(_ context.Context, j *ledger.Journal) error { return j.AddTerms(t) })
 }
 
 // balances returns what the accounts have, by "account currency".
@@ -109,16 +110,16 @@ func dollars(id, amount int64, at time.Time) ledger.Purchase {
 func TestTermsCountForLaterSales(t *testing.T) {
 	b := newBooks(t)
 	sell := func(id int64, tier int) {
-		b.must(func(_ context.Context, book *ledger.Book) error {
+		b.must(func(_ context.Context, j *ledger.Journal) error {
 			p := dollars(id, 1000, b.now)
 			p.Tier = tier
-			book.Sell(p)
+			j.Sell(p)
 			return nil
 		})
 	}
 	sell(1, 1)
 	b.want(map[string]int64{"provider USD": 1000, "undivided USD": -1000})
-	b.ShareBP = 5000
+	b.Defaults = ledger.Defaults{Set: true, ShareBP: 5000}
 	sell(2, 1)
 	b.want(map[string]int64{"provider USD": 2000, "undivided USD": -1000, "share USD": -500, "margin USD": -500})
 	b.terms(ledger.Terms{ShareBP: 7000, Plans: map[int]int64{2: 9000}, Bears: ledger.PartnerBears, Days: 0})
@@ -129,8 +130,8 @@ func TestTermsCountForLaterSales(t *testing.T) {
 	b.now = b.now.Add(2 * time.Hour)
 	sell(5, 2)
 	b.want(map[string]int64{"provider USD": 5000, "undivided USD": -1000, "share USD": -2200, "margin USD": -1800})
-	b.must(func(ctx context.Context, book *ledger.Book) error {
-		more, err := book.Divide(ctx)
+	b.must(func(ctx context.Context, j *ledger.Journal) error {
+		more, err := j.Divide(ctx)
 		if more {
 			t.Error("more is to be divided")
 		}
@@ -146,17 +147,20 @@ func TestTermsCountForLaterSales(t *testing.T) {
 func TestTermsRefused(t *testing.T) {
 	good := ledger.Terms{ShareBP: 7000, Bears: ledger.PartnerBears, Days: 14}
 	for field, change := range map[string]func(*ledger.Terms){
-		"share":           func(t *ledger.Terms) { t.ShareBP = 10_001 },
-		"plans":           func(t *ledger.Terms) { t.Plans = map[int]int64{3: -1} },
-		"fees":            func(t *ledger.Terms) { t.Bears = "buyer" },
-		"payable_after":   func(t *ledger.Terms) { t.Days = 366 },
-		"begins_at":       func(t *ledger.Terms) { t.BeginsAt = noon },
-		"smallest_payout": func(t *ledger.Terms) { t.Smallest = map[string]int64{"USD": -1} },
+		"share":                          func(t *ledger.Terms) { t.ShareBP = 10_001 },
+		"plans":                          func(t *ledger.Terms) { t.Plans = map[int]int64{3: -1} },
+		"fees":                           func(t *ledger.Terms) { t.Bears = "buyer" },
+		"payable_after":                  func(t *ledger.Terms) { t.Days = 366 },
+		"begins_at":                      func(t *ledger.Terms) { t.BeginsAt = noon },
+		"smallest_payout":                func(t *ledger.Terms) { t.Smallest = map[string]int64{"USD": -1} },
+		"smallest_payout of no currency": func(t *ledger.Terms) { t.Smallest = map[string]int64{"usd": 1} },
+		"plans of no tier":               func(t *ledger.Terms) { t.Plans = map[int]int64{0: 1} },
 	} {
+		field, _, _ = strings.Cut(field, " ")
 		b := newBooks(t)
 		bad := good
 		change(&bad)
-		err := b.write(func(_ context.Context, book *ledger.Book) error { return book.AddTerms(bad) })
+		err := b.write(func(_ context.Context, j *ledger.Journal) error { return j.AddTerms(bad) })
 		if f := fault.Of(err); f == nil || f.Field != field {
 			t.Errorf("%s: %v", field, err)
 		}
@@ -170,23 +174,23 @@ func TestSettledSalesAddNothing(t *testing.T) {
 	b := newBooks(t)
 	b.terms(ledger.Terms{ShareBP: 7000, Bears: ledger.MarketplaceBears, Days: 0})
 	refund := func(id, amount int64) {
-		b.must(func(ctx context.Context, book *ledger.Book) error {
+		b.must(func(ctx context.Context, j *ledger.Journal) error {
 			fact := ledger.Fact{Source: fmt.Sprint("re_", id, amount), State: ledger.MoneyBack, Amount: amount}
-			return book.Follow(ctx, id, []ledger.Fact{fact})
+			return j.Follow(ctx, id, []ledger.Fact{fact})
 		})
 	}
-	b.must(func(_ context.Context, book *ledger.Book) error {
-		book.Sell(dollars(1, 1000, b.now))
-		book.Sell(dollars(2, 1000, b.now))
+	b.must(func(_ context.Context, j *ledger.Journal) error {
+		j.Sell(dollars(1, 1000, b.now))
+		j.Sell(dollars(2, 1000, b.now))
 		return nil
 	})
 	refund(1, 1000)
 	for range 2 { // the second adds nothing
-		b.must(func(ctx context.Context, book *ledger.Book) error {
-			if err := book.Settle(ctx, 1); err != nil {
+		b.must(func(ctx context.Context, j *ledger.Journal) error {
+			if err := j.Settle(ctx, 1); err != nil {
 				return err
 			}
-			return book.Settle(ctx, 2)
+			return j.Settle(ctx, 2)
 		})
 		b.want(map[string]int64{})
 	}
@@ -197,9 +201,9 @@ func TestSettledSalesAddNothing(t *testing.T) {
 func TestFactsInAnyOrder(t *testing.T) {
 	b := newBooks(t)
 	b.terms(ledger.Terms{ShareBP: 7000, Bears: ledger.MarketplaceBears, Days: 0})
-	b.must(func(_ context.Context, book *ledger.Book) error {
-		book.Sell(dollars(1, 1000, b.now))
-		book.Sell(ledger.Purchase{ID: 2, Tier: 1, Currency: "USD", Collected: ledger.ByProvider}) // free
+	b.must(func(_ context.Context, j *ledger.Journal) error {
+		j.Sell(dollars(1, 1000, b.now))
+		j.Sell(ledger.Purchase{ID: 2, Tier: 1, Currency: "USD", Collected: ledger.ByProvider}) // free
 		return nil
 	})
 	steps := []struct {
@@ -219,7 +223,10 @@ func TestFactsInAnyOrder(t *testing.T) {
 			map[string]int64{"provider USD": 1000, "share USD": -700, "margin USD": -300},
 		},
 		{ledger.Fact{Source: "dp_1", State: ledger.MoneyLost, Amount: 1000}, map[string]int64{}},
-		{ledger.Fact{Source: "re_1", State: ledger.MoneyBack, Amount: 1000}, map[string]int64{}},
+		{
+			ledger.Fact{Source: "re_1", State: ledger.MoneyBack, Amount: 1000}, // the same money twice
+			map[string]int64{"provider USD": -1000, "margin USD": 1000},
+		},
 		{ledger.Fact{Source: "dp_1", State: ledger.NoMoney, Amount: 1000}, map[string]int64{}},
 		{
 			ledger.Fact{Source: "re_1", State: ledger.NoMoney, Amount: 1000},
@@ -228,9 +235,9 @@ func TestFactsInAnyOrder(t *testing.T) {
 	}
 	for _, step := range steps {
 		for range 2 {
-			b.must(func(ctx context.Context, book *ledger.Book) error {
+			b.must(func(ctx context.Context, j *ledger.Journal) error {
 				for _, id := range []int64{1, 2, 3} { // a free sale and an unknown one have no facts
-					if err := book.Follow(ctx, id, []ledger.Fact{step.fact}); err != nil {
+					if err := j.Follow(ctx, id, []ledger.Fact{step.fact}); err != nil {
 						return err
 					}
 				}
@@ -246,7 +253,8 @@ func TestFactsInAnyOrder(t *testing.T) {
 		return err
 	})
 	want := []string{
-		"sale 1", "dispute_opened dp_1", "dispute_won dp_1#2", "dispute_lost dp_1#3", "refund_failed re_1#2",
+		"sale 1", "dispute_opened dp_1", "dispute_won dp_1#2", "dispute_lost dp_1#3", "refund re_1", "dispute_won dp_1#4",
+		"refund_failed re_1#2",
 	}
 	if err != nil || !slices.Equal(kinds, want) {
 		t.Errorf("postings %q, %v, want %q", kinds, err, want)
@@ -266,7 +274,7 @@ func TestRandomLives(t *testing.T) {
 			b.terms(ledger.Terms{ShareBP: m.share, Bears: m.bears, Days: 0})
 		}
 		s := m.sell(id)
-		b.must(func(_ context.Context, book *ledger.Book) error { book.Sell(s.Purchase); return nil })
+		b.must(func(_ context.Context, j *ledger.Journal) error { j.Sell(s.Purchase); return nil })
 		for range 6 {
 			s = m.sales[random.IntN(len(m.sales))]
 			if act := m.act(s); act != nil {
@@ -282,6 +290,6 @@ func TestRandomLives(t *testing.T) {
 	for _, s := range m.sales {
 		m.divide(s)
 	}
-	b.must(func(ctx context.Context, book *ledger.Book) error { _, err := book.Divide(ctx); return err })
+	b.must(func(ctx context.Context, j *ledger.Journal) error { _, err := j.Divide(ctx); return err })
 	b.want(m.written())
 }

@@ -124,7 +124,7 @@ func (m *model) bear(s *modelSale, fee int64) {
 }
 
 // act does one random thing to a sale, and returns how it is posted; nil: it did nothing.
-func (m *model) act(s *modelSale) func(context.Context, *ledger.Book) error {
+func (m *model) act(s *modelSale) func(context.Context, *ledger.Journal) error {
 	paid := s.Collected == ledger.ByProvider
 	switch m.random.IntN(6) {
 	case 0:
@@ -155,8 +155,8 @@ func (m *model) act(s *modelSale) func(context.Context, *ledger.Book) error {
 	return nil
 }
 
-func follow(s *modelSale, f ledger.Fact) func(context.Context, *ledger.Book) error {
-	return func(ctx context.Context, b *ledger.Book) error { return b.Follow(ctx, s.ID, []ledger.Fact{f}) }
+func follow(s *modelSale, f ledger.Fact) func(context.Context, *ledger.Journal) error {
+	return func(ctx context.Context, j *ledger.Journal) error { return j.Follow(ctx, s.ID, []ledger.Fact{f}) }
 }
 
 // source names a new fact.
@@ -183,22 +183,22 @@ func (m *model) take(s *modelSale, amount int64) {
 	m.move(s.cash(), "margin", amount-fromShare)
 }
 
-func (m *model) refund(s *modelSale, amount int64) func(context.Context, *ledger.Book) error {
+func (m *model) refund(s *modelSale, amount int64) func(context.Context, *ledger.Journal) error {
 	m.take(s, amount)
 	return follow(s, ledger.Fact{Source: m.source("re"), State: ledger.MoneyBack, Amount: amount})
 }
 
 // giveBack refunds a part of the licenses of a sale without a provider.
-func (m *model) giveBack(s *modelSale) func(context.Context, *ledger.Book) error {
+func (m *model) giveBack(s *modelSale) func(context.Context, *ledger.Journal) error {
 	of := 1 + m.random.Int64N(5)
 	back := 1 + m.random.Int64N(of)
 	m.take(s, part(s.Amount, back, of))
 	source := m.source("refund")
-	return func(ctx context.Context, b *ledger.Book) error { return b.Return(ctx, s.ID, back, of, source) }
+	return func(ctx context.Context, j *ledger.Journal) error { return j.Return(ctx, s.ID, back, of, source, noon) }
 }
 
 // open opens a dispute of all that is left.
-func (m *model) open(s *modelSale) func(context.Context, *ledger.Book) error {
+func (m *model) open(s *modelSale) func(context.Context, *ledger.Journal) error {
 	s.dispute = &ledger.Fact{Source: m.source("dp"), State: ledger.UnderReview, Amount: s.Amount - s.back}
 	if s.divided {
 		s.moved = s.share - s.reversed
@@ -210,7 +210,7 @@ func (m *model) open(s *modelSale) func(context.Context, *ledger.Book) error {
 }
 
 // end ends a dispute.
-func (m *model) end(s *modelSale, won bool) func(context.Context, *ledger.Book) error {
+func (m *model) end(s *modelSale, won bool) func(context.Context, *ledger.Journal) error {
 	f := *s.dispute
 	s.dispute = nil
 	if s.divided {
@@ -226,7 +226,7 @@ func (m *model) end(s *modelSale, won bool) func(context.Context, *ledger.Book) 
 	return follow(s, f)
 }
 
-func (m *model) payable(s *modelSale) func(context.Context, *ledger.Book) error {
+func (m *model) payable(s *modelSale) func(context.Context, *ledger.Journal) error {
 	owed := s.share - s.reversed
 	switch {
 	case s.Collected == ledger.ByPartner:
@@ -238,16 +238,15 @@ func (m *model) payable(s *modelSale) func(context.Context, *ledger.Book) error 
 	m.bear(s, -s.fee)
 	s.earned = "payable"
 	m.bear(s, s.fee)
-	return func(ctx context.Context, b *ledger.Book) error { return b.MakePayable(ctx, s.ID) }
+	return func(ctx context.Context, j *ledger.Journal) error { return j.MakePayable(ctx, s.ID) }
 }
 
-func (m *model) takeFee(s *modelSale) func(context.Context, *ledger.Book) error {
+func (m *model) takeFee(s *modelSale) func(context.Context, *ledger.Journal) error {
 	s.fee = 1 + m.random.Int64N(500)
 	m.move("provider", "fees", s.fee)
 	if s.divided {
 		m.bear(s, s.fee)
 	}
-	fee := ledger.Fee{Amount: s.fee, Currency: "USD", InSale: s.fee}
-	source := m.source("txn")
-	return func(ctx context.Context, b *ledger.Book) error { return b.TakeFee(ctx, s.ID, fee, source) }
+	fee := ledger.Fee{Source: m.source("txn"), Amount: s.fee, Currency: "USD", Rate: ledger.Ratio{Num: 1, Den: 1}}
+	return func(ctx context.Context, j *ledger.Journal) error { return j.TakeFee(ctx, s.ID, fee) }
 }

@@ -23,6 +23,7 @@ const (
 	BecamePayable  Kind = "payable"
 	WasDivided     Kind = "divided" // sales from before the first terms
 	WasSettled     Kind = "settled" // outside the ledger
+	NotSettled     Kind = "unsettled"
 	Adjustment     Kind = "adjustment"
 	PayoutReserved Kind = "payout_reserved"
 	PayoutPaid     Kind = "payout_paid"
@@ -40,16 +41,18 @@ type Posting struct {
 	Gross      int64  // by how much the money that buyers paid has changed
 	Currency   string
 	Lines      []Balance
-	Reason     string // of an adjustment
+	Reason     string    // of an adjustment
+	At         time.Time // of the fact
 	CreatedAt  time.Time
 }
 
-const postingColumns = `id, partner_id, kind, source, purchase_id, tier, gross, currency, lines, reason, created_at`
+const postingColumns = `id, partner_id, kind, source, purchase_id, tier, gross, currency, lines, reason, at,
+	created_at`
 
 func scanPosting(r *sqldb.Row, p *Posting) error {
 	var lines string
 	err := r.Scan(&p.ID, &p.PartnerID, (*string)(&p.Kind), &p.Source, &p.PurchaseID, &p.Tier, &p.Gross, &p.Currency,
-		&lines, &p.Reason, &p.CreatedAt)
+		&lines, &p.Reason, &p.At, &p.CreatedAt)
 	if err != nil {
 		return err
 	}
@@ -69,12 +72,13 @@ func insertPostings(tx *sqldb.Tx, list []Posting) error {
 		}
 		rows[i] = []any{
 			p.PartnerID, string(p.Kind), p.Source, p.PurchaseID, p.Tier, p.Gross, p.Currency, string(lines), p.Reason,
-			p.CreatedAt,
+			p.At, p.CreatedAt,
 		}
 	}
 	sqldb.MarkRows(tx, "ledger_postings")
 	tx.Insert("ledger_postings", []string{
-		"partner_id", "kind", "source", "purchase_id", "tier", "gross", "currency", "lines", "reason", "created_at",
+		"partner_id", "kind", "source", "purchase_id", "tier", "gross", "currency", "lines", "reason", "at",
+		"created_at",
 	}, rows)
 	return nil
 }

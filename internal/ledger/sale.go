@@ -6,7 +6,11 @@
 // matter, a fact that comes twice posts nothing, and every posting sums to zero.
 package ledger
 
-import "math/bits"
+import (
+	"math/big"
+	"slices"
+	"time"
+)
 
 // Account is an account in the ledger of one partner and currency.
 type Account string
@@ -57,12 +61,19 @@ type Division struct {
 	Bears   Bearer
 }
 
-// Fee is what the provider took for a sale and its disputes.
+// Fee is what the provider took: for a payment, or for a dispute of it. The fee of a dispute can be
+// negative, where it is given back.
 type Fee struct {
+	Source   string // the provider's id
 	Amount   int64
 	Currency string // of the settlement; it may differ from the sale's
-	InSale   int64  // the same in the currency of the sale, rounded down
+	Rate     Ratio  // what one unit of that currency is in the currency of the sale
+	Dispute  bool   // of a dispute
+	At       time.Time
 }
+
+// Ratio is a fraction.
+type Ratio struct{ Num, Den int64 }
 
 // Sale is the state of one sale, as far as it concerns money.
 type Sale struct {
@@ -70,14 +81,14 @@ type Sale struct {
 	Currency  string
 	Collected Collector
 
-	Back     int64 // refunded, or lost in a dispute
+	Back     int64 // refunded, or lost in a dispute; the same money may be both
 	Disputed int64 // what a bank examines now, in addition to Back
-	Fee      Fee
+	Fees     []Fee
 
 	Division *Division // nil: the partner had no terms yet
 	Payable  bool
 	// Settled is what was back when the sale was settled outside the ledger; nil: it is not. A
-	// settled sale shows only what happened to it later.
+	// settled sale shows only what happened to it later. The fee of its payment was settled with it.
 	Settled *int64
 }
 
@@ -88,34 +99,46 @@ type Balance struct {
 	Currency string
 }
 
-// portion returns the part of an amount that numerator is of denominator, rounded down. It is the
-// only function that rounds. The amount is not negative, and the numerator at most the denominator.
-func portion(amount, numerator, denominator int64) int64 {
-	if denominator == 0 {
-		return 0
+// portion returns an amount times fractions, rounded towards zero once. It is the only function that
+// rounds. A fraction of nothing is 0.
+func portion(amount int64, ratios ...Ratio) int64 {
+	product := big.NewInt(amount)
+	divisor := big.NewInt(1)
+	for _, r := range ratios {
+		if r.Den == 0 {
+			return 0
+		}
+		product.Mul(product, big.NewInt(r.Num))
+		divisor.Mul(divisor, big.NewInt(r.Den))
 	}
-	high, low := bits.Mul64(uint64(amount), uint64(numerator))
-	part, _ := bits.Div64(high, low, uint64(denominator))
-	return int64(part)
+	return product.Quo(product, divisor).Int64()
 }
 
 // share returns the partner's share of the price, less the same part of it as is back of the price.
 func (s Sale) share(back int64) int64 {
-	all := portion(s.Gross, s.Division.ShareBP, whole)
-	return all - portion(all, back, s.Gross)
+	all := portion(s.Gross, Ratio{s.Division.ShareBP, whole})
+	return all - portion(all, Ratio{back, s.Gross})
 }
 
-// borne returns the part of the fee that the partner bears, in the currency of the sale.
-func (s Sale) borne() int64 {
-	switch s.Division.Bears {
-	case MarketplaceBears:
-		return 0
+// bears returns the part of a fee that the partner bears, in the currency of the sale.
+func (d Division) bears(f Fee) int64 {
+	switch d.Bears {
 	case PartnerBears:
-		return s.Fee.InSale
+		return portion(f.Amount, f.Rate)
 	case ByShare:
-		return portion(s.Fee.InSale, s.Division.ShareBP, whole)
+		return portion(f.Amount, f.Rate, Ratio{d.ShareBP, whole})
+	case MarketplaceBears:
 	}
 	return 0
+}
+
+// kept returns the money of the sale that is not back. It is negative if a buyer got more than was paid:
+// a refund, and the same money again from a bank.
+func (s Sale) kept() int64 {
+	if s.Collected == ByProvider {
+		return s.Gross - s.Back
+	}
+	return s.Gross - min(s.Back, s.Gross)
 }
 
 // Balances returns what the accounts must show of the sale.
@@ -126,6 +149,7 @@ func (s Sale) Balances() []Balance {
 		then := Sale{
 			Gross: s.Gross, Currency: s.Currency, Collected: s.Collected, Division: s.Division, Back: *s.Settled,
 			Payable: s.Payable,
+			Fees:    slices.DeleteFunc(slices.Clone(s.Fees), func(f Fee) bool { return f.Dispute }),
 		}
 		var settled balances
 		then.add(&settled)
@@ -136,16 +160,18 @@ func (s Sale) Balances() []Balance {
 	return b.written()
 }
 
-// add adds what the accounts must show of a sale that is not settled.
+// add adds what the accounts must show of a sale that is not settled. The marketplace bears what a buyer
+// got beyond the price.
 func (s Sale) add(b *balances) {
 	back := min(s.Back, s.Gross)
 	disputed := min(s.Disputed, s.Gross-back)
 	kept := s.Gross - back
 	if s.Division == nil {
-		s.collect(b, kept, Held)
+		s.collect(b)
 		b.add(Undivided, s.Currency, -(kept - disputed))
 		b.add(Disputed, s.Currency, -disputed)
-		s.addFee(b, 0)
+		b.add(Margin, s.Currency, kept-s.kept())
+		s.addFees(b, "")
 		return
 	}
 	earned := Share
@@ -158,33 +184,37 @@ func (s Sale) add(b *balances) {
 		b.add(Margin, s.Currency, -(kept - share))
 		return
 	}
-	s.collect(b, kept, External)
+	s.collect(b)
 	free := s.share(back + disputed)
 	b.add(earned, s.Currency, -free)
 	b.add(Disputed, s.Currency, -(share - free))
-	b.add(Margin, s.Currency, -(kept - share))
-	borne := s.borne()
-	b.add(earned, s.Currency, borne)
-	s.addFee(b, borne)
+	b.add(Margin, s.Currency, -(s.kept() - share))
+	s.addFees(b, earned)
 }
 
 // collect adds the money itself to the account of the person who took it.
-func (s Sale) collect(b *balances, kept int64, partners Account) {
+func (s Sale) collect(b *balances) {
 	switch s.Collected {
 	case ByProvider:
-		b.add(Provider, s.Currency, kept)
+		b.add(Provider, s.Currency, s.kept())
 	case ByPartner:
-		b.add(partners, s.Currency, kept)
-	default:
-		b.add(External, s.Currency, kept)
+		b.add(Held, s.Currency, s.kept())
+	case ByMarketplace:
+		b.add(External, s.Currency, s.kept())
 	}
 }
 
-// addFee adds the fee, of which the partner bears a part.
-func (s Sale) addFee(b *balances, borne int64) {
-	b.add(Provider, s.Fee.Currency, -s.Fee.Amount)
-	b.add(Fees, s.Fee.Currency, s.Fee.Amount)
-	b.add(Fees, s.Currency, -borne)
+// addFees adds the fees. The partner bears its part from what it earned; "": nothing is divided yet.
+func (s Sale) addFees(b *balances, earned Account) {
+	for _, f := range s.Fees {
+		b.add(Provider, f.Currency, -f.Amount)
+		b.add(Fees, f.Currency, f.Amount)
+		if earned != "" {
+			borne := s.Division.bears(f)
+			b.add(earned, s.Currency, borne)
+			b.add(Fees, s.Currency, -borne)
+		}
+	}
 }
 
 // balances are the balances of different accounts.

@@ -16,14 +16,14 @@ func TestPortion(t *testing.T) {
 		numerator := random.Int64N(denominator) + random.Int64N(2)
 		want := new(big.Int).Mul(big.NewInt(amount), big.NewInt(numerator))
 		want.Quo(want, big.NewInt(denominator))
-		if got := portion(amount, numerator, denominator); got != want.Int64() {
+		if got := portion(amount, Ratio{numerator, denominator}); got != want.Int64() {
 			t.Fatalf("%d × %d / %d = %d, want %s", amount, numerator, denominator, got, want)
 		}
 	}
-	if got := portion(math.MaxInt64, whole, whole); got != math.MaxInt64 {
+	if got := portion(math.MaxInt64, Ratio{whole, whole}); got != math.MaxInt64 {
 		t.Errorf("all of the highest amount is %d", got)
 	}
-	if got := portion(0, 0, 0); got != 0 {
+	if got := portion(0, Ratio{}); got != 0 {
 		t.Errorf("a part of nothing is %d", got)
 	}
 }
@@ -37,7 +37,7 @@ func TestBalances(t *testing.T) {
 		change(&s)
 		return s
 	}
-	fee := Fee{Amount: 201, Currency: "USD", InSale: 201}
+	fees := []Fee{{Amount: 201, Currency: "USD", Rate: Ratio{1, 1}}}
 	tests := []struct {
 		name string
 		sale Sale
@@ -62,7 +62,10 @@ func TestBalances(t *testing.T) {
 			map[Account]int64{Provider: 3933, Share: -2754, Margin: -1179},
 		},
 		{"refunded", sale(func(s *Sale) { s.Back = 5900 }), nil},
-		{"more refunded than paid", sale(func(s *Sale) { s.Back = 6000 }), nil},
+		{
+			"more back than paid", sale(func(s *Sale) { s.Back = 6000 }),
+			map[Account]int64{Provider: -100, Margin: 100},
+		},
 		{
 			"disputed", sale(func(s *Sale) { s.Disputed = 5900 }),
 			map[Account]int64{Provider: 5900, Disputed: -4130, Margin: -1770},
@@ -72,20 +75,20 @@ func TestBalances(t *testing.T) {
 			map[Account]int64{Provider: 2950, Disputed: -2065, Margin: -885},
 		},
 		{
-			"the marketplace bears the fee", sale(func(s *Sale) { s.Fee = fee }),
+			"the marketplace bears the fee", sale(func(s *Sale) { s.Fees = fees }),
 			map[Account]int64{Provider: 5699, Fees: 201, Share: -4130, Margin: -1770},
 		},
 		{
-			"the partner bears the fee", sale(func(s *Sale) { s.Fee, s.Division = fee, &Division{7000, PartnerBears} }),
+			"the partner bears the fee", sale(func(s *Sale) { s.Fees, s.Division = fees, &Division{7000, PartnerBears} }),
 			map[Account]int64{Provider: 5699, Share: -3929, Margin: -1770},
 		},
 		{
-			"each bears its part", sale(func(s *Sale) { s.Fee, s.Division = fee, &Division{7000, ByShare} }),
+			"each bears its part", sale(func(s *Sale) { s.Fees, s.Division = fees, &Division{7000, ByShare} }),
 			map[Account]int64{Provider: 5699, Fees: 61, Share: -3990, Margin: -1770},
 		},
 		{
 			"refunded with its fee", sale(func(s *Sale) {
-				s.Fee, s.Division, s.Back = fee, &Division{7000, PartnerBears}, 5900
+				s.Fees, s.Division, s.Back = fees, &Division{7000, PartnerBears}, 5900
 			}),
 			map[Account]int64{Provider: -201, Share: 201},
 		},
@@ -147,7 +150,7 @@ func TestEverySaleIsBalanced(t *testing.T) {
 		}
 		s.Back, s.Settled = s.Gross, nil
 		for _, b := range s.Balances() {
-			if s.Fee.Amount == 0 && s.Fee.InSale == 0 {
+			if len(s.Fees) == 0 {
 				t.Fatalf("%+v is refunded, and %s has %d", s, b.Account, b.Amount)
 			}
 		}
@@ -166,15 +169,21 @@ func anySale(random *rand.Rand) Sale {
 		s.Division = &Division{ShareBP: random.Int64N(whole + 1), Bears: bears}
 	}
 	if random.IntN(2) == 0 {
-		s.Back = random.Int64N(s.Gross + 1)
+		s.Back = random.Int64N(s.Gross*3/2 + 1)
 	}
 	if random.IntN(3) == 0 {
 		s.Disputed = random.Int64N(s.Gross + 1)
 	}
 	if random.IntN(3) == 0 {
-		s.Fee = Fee{Amount: random.Int64N(1000), Currency: []string{"EUR", "USD"}[random.IntN(2)], InSale: random.Int64N(1000)}
+		s.Fees = []Fee{
+			{Amount: random.Int64N(1000), Currency: "EUR", Rate: Ratio{1, 1}},
+			{
+				Amount: random.Int64N(1000) - 500, Currency: "USD", Dispute: random.IntN(2) == 0,
+				Rate: Ratio{1 + random.Int64N(1000), 1 + random.Int64N(1000)},
+			},
+		}
 	}
-	if s.Division != nil && random.IntN(4) == 0 {
+	if random.IntN(4) == 0 {
 		settled := random.Int64N(s.Back + 1)
 		s.Settled = &settled
 	}

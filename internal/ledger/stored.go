@@ -15,7 +15,7 @@ const (
 	notSettled = -1
 )
 
-// stored is the row of a sale: its state as it is posted.
+// stored is the row of a sale, with its refunds, disputes and fees: its state as it is posted.
 type stored struct {
 	Sale
 	purchaseID int64
@@ -24,18 +24,23 @@ type stored struct {
 	soldAt     time.Time
 	dueAt      time.Time // when it becomes payable
 	lookAt     time.Time // when that is looked at, or again; zero: never
+	feeLookAt  time.Time // when the provider is asked for the fee of the payment, or again; zero: never
+	turns      int       // how often something happened to it in the ledger itself
 	isNew      bool
+	changed    bool
+	facts      map[string]*fact // by name
+	newFees    []Fee
 }
 
-const storedColumns = `purchase_id, partner_id, tier, gross, currency, collected, back, disputed, fee, fee_currency,
-	fee_in_sale, share_bp, bears, payable, settled, sold_at, due_at, look_at`
+const storedColumns = `purchase_id, partner_id, tier, gross, currency, collected, back, disputed, share_bp, bears,
+	payable, settled, turns, sold_at, due_at, look_at, fee_look_at`
 
 func scanStored(r *sqldb.Row, s *stored) error {
 	var d Division
 	var settled int64
 	err := r.Scan(&s.purchaseID, &s.partnerID, &s.tier, &s.Gross, &s.Currency, (*string)(&s.Collected), &s.Back,
-		&s.Disputed, &s.Fee.Amount, &s.Fee.Currency, &s.Fee.InSale, &d.ShareBP, (*string)(&d.Bears), &s.Payable,
-		&settled, &s.soldAt, &s.dueAt, &s.lookAt)
+		&s.Disputed, &d.ShareBP, (*string)(&d.Bears), &s.Payable, &settled, &s.turns, &s.soldAt, &s.dueAt, &s.lookAt,
+		&s.feeLookAt)
 	if d.ShareBP != undivided {
 		s.Division = &d
 	}
@@ -43,6 +48,47 @@ func scanStored(r *sqldb.Row, s *stored) error {
 		s.Settled = &settled
 	}
 	return err
+}
+
+// readStored reads the sales of purchases, with one round trip. Purchases that are not posted are left
+// out.
+func readStored(ctx context.Context, tx *sqldb.Tx, purchases []int64) ([]*stored, error) {
+	sales := sqldb.QueueQuery(tx, scanStored, `SELECT `+storedColumns+` FROM ledger_sales
+		WHERE purchase_id = ANY($1) ORDER BY purchase_id`, purchases)
+	facts := sqldb.QueueQuery(tx, scanFact, `SELECT purchase_id, source, state, amount, turns FROM ledger_facts
+		WHERE purchase_id = ANY($1)`, purchases)
+	fees := sqldb.QueueQuery(tx, scanFee, `SELECT purchase_id, source, amount, currency, num, den, dispute, at
+		FROM ledger_fees WHERE purchase_id = ANY($1) ORDER BY purchase_id, source`, purchases)
+	rows, err := sales.All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read what is posted of purchases: %w", err)
+	}
+	list := make([]*stored, len(rows))
+	of := make(map[int64]*stored, len(rows))
+	for i := range rows {
+		list[i] = &rows[i]
+		list[i].facts = map[string]*fact{}
+		of[rows[i].purchaseID] = list[i]
+	}
+	known, err := facts.All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the posted refunds and disputes of purchases: %w", err)
+	}
+	for i, f := range known {
+		if s := of[f.purchaseID]; s != nil {
+			s.facts[f.source] = &known[i]
+		}
+	}
+	taken, err := fees.All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the posted fees of purchases: %w", err)
+	}
+	for _, f := range taken {
+		if s := of[f.purchaseID]; s != nil {
+			s.Fees = append(s.Fees, f.Fee)
+		}
+	}
+	return list, nil
 }
 
 // division returns the columns of how the sale is divided, and of its settlement.
@@ -59,54 +105,56 @@ func (s *stored) division() (share int64, bears string, settled int64) {
 	return share, bears, settled
 }
 
-// saveStored queues the rows of sales.
+// saveStored queues the rows of sales, and of what happened to them.
 func saveStored(tx *sqldb.Tx, list []*stored) {
-	var rows [][]any
+	var rows, fees [][]any
 	for _, s := range list {
 		share, bears, settled := s.division()
 		if s.isNew {
 			rows = append(rows, []any{
-				s.purchaseID, s.partnerID, s.tier, s.Gross, s.Currency, string(s.Collected), s.Back, s.Disputed,
-				s.Fee.Amount, s.Fee.Currency, s.Fee.InSale, share, bears, s.Payable, settled, s.soldAt, s.dueAt,
-				s.lookAt,
+				s.purchaseID, s.partnerID, s.tier, s.Gross, s.Currency, string(s.Collected), s.Back, s.Disputed, share,
+				bears, s.Payable, settled, s.turns, s.soldAt, s.dueAt, s.lookAt, s.feeLookAt,
 			})
-			continue
+		} else {
+			tx.Queue(`UPDATE ledger_sales SET back = $2, disputed = $3, share_bp = $4, bears = $5, payable = $6,
+				settled = $7, turns = $8, due_at = $9, look_at = $10, fee_look_at = $11 WHERE purchase_id = $1`,
+				s.purchaseID, s.Back, s.Disputed, share, bears, s.Payable, settled, s.turns, s.dueAt, s.lookAt,
+				s.feeLookAt)
 		}
-		tx.Queue(`UPDATE ledger_sales SET back = $2, disputed = $3, fee = $4, fee_currency = $5, fee_in_sale = $6,
-			share_bp = $7, bears = $8, payable = $9, settled = $10, due_at = $11, look_at = $12 WHERE purchase_id = $1`,
-			s.purchaseID, s.Back, s.Disputed, s.Fee.Amount, s.Fee.Currency, s.Fee.InSale, share, bears, s.Payable,
-			settled, s.dueAt, s.lookAt)
+		for _, f := range s.newFees {
+			fees = append(fees, []any{
+				s.purchaseID, f.Source, f.Amount, f.Currency, f.Rate.Num, f.Rate.Den, f.Dispute, f.At,
+			})
+		}
 	}
 	tx.Insert("ledger_sales", []string{
-		"purchase_id", "partner_id", "tier", "gross", "currency", "collected", "back", "disputed", "fee",
-		"fee_currency", "fee_in_sale", "share_bp", "bears", "payable", "settled", "sold_at", "due_at", "look_at",
+		"purchase_id", "partner_id", "tier", "gross", "currency", "collected", "back", "disputed", "share_bp", "bears",
+		"payable", "settled", "turns", "sold_at", "due_at", "look_at", "fee_look_at",
 	}, rows)
+	tx.Insert("ledger_fees", []string{
+		"purchase_id", "source", "amount", "currency", "num", "den", "dispute", "at",
+	}, fees)
+	for _, s := range list {
+		for _, f := range s.facts {
+			if f.changed {
+				f.save(tx, s.purchaseID)
+			}
+		}
+	}
 }
 
 // fact is a refund or a dispute as it is posted.
 type fact struct {
-	source string
-	state  State
-	amount int64
-	turns  int // postings about it
+	purchaseID int64
+	source     string
+	state      State
+	amount     int64
+	turns      int // postings about it
+	changed    bool
 }
 
 func scanFact(r *sqldb.Row, f *fact) error {
-	return r.Scan(&f.source, (*int)(&f.state), &f.amount, &f.turns)
-}
-
-// readFacts returns the posted facts of a sale by their names.
-func readFacts(ctx context.Context, tx *sqldb.Tx, purchaseID int64) (map[string]*fact, error) {
-	list, err := sqldb.All(ctx, tx, scanFact, `SELECT source, state, amount, turns FROM ledger_facts
-		WHERE purchase_id = $1`, purchaseID)
-	if err != nil {
-		return nil, fmt.Errorf("read what is posted of purchase %d: %w", purchaseID, err)
-	}
-	facts := make(map[string]*fact, len(list))
-	for i := range list {
-		facts[list[i].source] = &list[i]
-	}
-	return facts, nil
+	return r.Scan(&f.purchaseID, &f.source, (*int)(&f.state), &f.amount, &f.turns)
 }
 
 // save queues the row of a fact.
@@ -115,6 +163,16 @@ func (f *fact) save(tx *sqldb.Tx, purchaseID int64) {
 		ON CONFLICT (purchase_id, source) DO UPDATE
 		SET state = excluded.state, amount = excluded.amount, turns = excluded.turns`,
 		purchaseID, f.source, int(f.state), f.amount, f.turns)
+}
+
+// storedFee is the row of a fee.
+type storedFee struct {
+	Fee
+	purchaseID int64
+}
+
+func scanFee(r *sqldb.Row, f *storedFee) error {
+	return r.Scan(&f.purchaseID, &f.Source, &f.Amount, &f.Currency, &f.Rate.Num, &f.Rate.Den, &f.Dispute, &f.At)
 }
 
 // addBalances queues the changes of balances.

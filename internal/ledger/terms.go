@@ -35,17 +35,16 @@ func (t *Terms) of(tier int) Division {
 	return Division{ShareBP: share, Bears: t.Bears}
 }
 
-// Defaults are the terms of partners without terms of their own.
+// Defaults are the terms of partners without terms of their own. The zero value leaves their sales
+// undivided.
 type Defaults struct {
-	ShareBP int64 // -1: there are none
+	Set     bool
+	ShareBP int64
 }
-
-// NoDefaults leaves the sales of partners without terms undivided.
-var NoDefaults = Defaults{ShareBP: undivided}
 
 // terms returns the default terms; nil: none.
 func (d Defaults) terms() *Terms {
-	if d.ShareBP == undivided {
+	if !d.Set {
 		return nil
 	}
 	return &Terms{ShareBP: d.ShareBP, Bears: MarketplaceBears, Days: refundDays}
@@ -92,11 +91,16 @@ func (t *Terms) check(now time.Time) error {
 		)
 	}
 	for tier, bp := range t.Plans {
-		if bp < 0 || bp > whole {
-			return fault.Field("plans", "has a share for tier %d that is not from 0 to %d basis points.", tier, whole)
+		if tier < 1 || bp < 0 || bp > whole {
+			return fault.Field(
+				"plans", "must have tiers from 1 on, each with 0 to %d basis points; tier %d is not.", whole, tier,
+			)
 		}
 	}
 	for currency, amount := range t.Smallest {
+		if !isCurrency(currency) {
+			return errCurrency("smallest_payout")
+		}
 		if amount < 0 {
 			return fault.Field("smallest_payout", "must not be negative; in %s it is.", currency)
 		}

@@ -27,12 +27,13 @@ CREATE TABLE ledger_postings (
 	currency    TEXT NOT NULL,
 	lines       TEXT NOT NULL, -- JSON; they sum to zero in each currency
 	reason      TEXT NOT NULL, -- of an adjustment
+	at          BIGINT NOT NULL, -- when it happened
 	created_at  BIGINT NOT NULL
 );
 CREATE UNIQUE INDEX ledger_postings_source ON ledger_postings (source, kind);
 CREATE INDEX ledger_postings_partner ON ledger_postings (partner_id, id);
 CREATE INDEX ledger_postings_purchase ON ledger_postings (partner_id, purchase_id, id);
-CREATE INDEX ledger_postings_at ON ledger_postings (created_at, id);
+CREATE INDEX ledger_postings_at ON ledger_postings (at, id);
 
 -- What is posted of each sale, and how it is divided.
 CREATE TABLE ledger_sales (
@@ -44,18 +45,18 @@ CREATE TABLE ledger_sales (
 	collected    TEXT NOT NULL, -- provider, marketplace or partner
 	back         BIGINT NOT NULL, -- refunded, or lost in a dispute
 	disputed     BIGINT NOT NULL,
-	fee          BIGINT NOT NULL,
-	fee_currency TEXT NOT NULL, -- '': the fee is not known
-	fee_in_sale  BIGINT NOT NULL, -- in the currency of the sale
 	share_bp     BIGINT NOT NULL, -- -1: not divided
 	bears        TEXT NOT NULL,
 	payable      BOOLEAN NOT NULL,
 	settled      BIGINT NOT NULL, -- what was back when it was settled elsewhere; -1: it is not
 	sold_at      BIGINT NOT NULL,
 	due_at       BIGINT NOT NULL, -- when it becomes payable
-	look_at      BIGINT NOT NULL -- when that is looked at, or again; 0: never
+	look_at      BIGINT NOT NULL, -- when that is looked at, or again; 0: never
+	fee_look_at  BIGINT NOT NULL, -- when the provider is asked for the fee of the payment, or again; 0: never
+	turns        BIGINT NOT NULL -- how often something happened to it in the ledger itself
 );
 CREATE INDEX ledger_sales_due ON ledger_sales (look_at) WHERE look_at <> 0;
+CREATE INDEX ledger_sales_fee ON ledger_sales (fee_look_at) WHERE fee_look_at <> 0;
 CREATE INDEX ledger_sales_undivided ON ledger_sales (partner_id, purchase_id) WHERE share_bp = -1;
 CREATE INDEX ledger_sales_partner ON ledger_sales (partner_id, purchase_id);
 
@@ -66,6 +67,19 @@ CREATE TABLE ledger_facts (
 	state       BIGINT NOT NULL,
 	amount      BIGINT NOT NULL,
 	turns       BIGINT NOT NULL, -- postings about it
+	PRIMARY KEY (purchase_id, source)
+);
+
+-- What the provider took for payments, and for disputes of them. Rows are never changed.
+CREATE TABLE ledger_fees (
+	purchase_id BIGINT NOT NULL,
+	source      TEXT NOT NULL, -- as the provider names it
+	amount      BIGINT NOT NULL, -- negative: a fee that was given back
+	currency    TEXT NOT NULL, -- of the settlement
+	num         BIGINT NOT NULL, -- num / den of the currency of the sale is one unit of it
+	den         BIGINT NOT NULL,
+	dispute     BOOLEAN NOT NULL, -- it is for a dispute
+	at          BIGINT NOT NULL,
 	PRIMARY KEY (purchase_id, source)
 );
 
