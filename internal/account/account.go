@@ -320,7 +320,7 @@ func Erase(ctx context.Context, tx *sqldb.Tx, by audit.Actor, id int64, at time.
 }
 
 // Erased lists the ids of all erased users, in order. After an older backup is restored, they must
-// be erased again. A merged user is among them only if the other one was erased, too.
+// be erased again. A merged user is listed only if the other user was erased, too.
 func (b *Store) Erased(ctx context.Context) ([]int64, error) {
 	ids, err := sqldb.All(ctx, b.DB, sqldb.Value[int64], `SELECT id FROM users WHERE erased_at <> 0
 		AND (merged_into = 0 OR merged_into IN (SELECT id FROM users WHERE erased_at <> 0)) ORDER BY id`)

@@ -71,9 +71,9 @@ func (b *Store) EndAll(ctx context.Context, tx *sqldb.Tx, userID int64) (User, e
 }
 
 // SetEmail gives a buyer another email address, by an admin. The address is not proven until its
-// mailed link is opened. Both addresses are told, and all sessions, links and the password end: the
-// person who knew it may not be the one with the new mailbox. For a guest it corrects the typed
-// address, and mails the link to the right one.
+// mailed link is opened. Both addresses are told. All sessions and links end, and the password is
+// deleted, because the owner of the old mailbox may know it. For a guest it corrects the typed address,
+// and mails the link to the right one.
 func (b *Store) SetEmail(ctx context.Context, by audit.Actor, userID int64, email string) (u User, err error) {
 	if email, err = validate.Email("email", email); err != nil {
 		return User{}, err

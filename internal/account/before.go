@@ -53,7 +53,7 @@ func (b *Store) FindOne(ctx context.Context, email string) (u User, found bool, 
 const maxOfAddress = 100
 
 // FindAll returns the ids of the users with an email address: the account first, then the guests who
-// paid, then the others, newest first. So nobody hides a purchase by typing its address often.
+// paid, then other guests, newest first. Unpaid guests of an address can't hide a purchase.
 func (b *Store) FindAll(ctx context.Context, email string) ([]int64, error) {
 	ids, err := sqldb.All(ctx, b.DB, sqldb.Value[int64], `SELECT id FROM users WHERE id IN (
 			SELECT id FROM users WHERE email_key = $1 AND email_key <> ''

@@ -88,9 +88,8 @@ func (f *Finder) look(persons []Person) {
 	f.queued = sqldb.QueueQuery(f.tx, scan, findQuery+f.tx.ForUpdate, externals, emails)
 }
 
-// findQuery finds users by both of their partial indexes. A subquery with their ids would do the
-// same; but PostgreSQL, planning it for a small table, would read all users for each sale until the
-// next analyze.
+// findQuery finds users by both of their partial indexes. It has no subquery of ids: PostgreSQL, if it
+// planned that for a small table, would read all users for each sale until the next analyze.
 const findQuery = `SELECT ` + columns + ` FROM users WHERE erased_at = 0
 	AND (external_id = ANY($1) AND external_id <> '' OR email_key = ANY($2) AND email_key <> '') ORDER BY id`
 

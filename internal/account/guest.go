@@ -267,8 +267,8 @@ func EachUnpaid(ctx context.Context, db *sqldb.DB, before time.Time, act func(id
 	}
 }
 
-// DeleteUnpaid deletes guests who have not paid, and returns their number. keep returns those of them
-// who stay. It runs once no other transaction can sell to them.
+// DeleteUnpaid deletes guests who have not paid, except those that keep returns, and returns their
+// number. It locks the guests before it calls keep, so that no sale to them commits in between.
 func DeleteUnpaid(
 	ctx context.Context,
 	db *sqldb.DB,

@@ -40,10 +40,10 @@ func Lost(tx *sqldb.Tx, userID int64) {
 	tx.Queue(`UPDATE users SET staff_epoch = staff_epoch + 1 WHERE id = $1`, userID)
 }
 
-// MayAssist refuses by a sign-in link for a user with a role, a membership or an open
-// invitation: its maker could use these rights. Only an admin with a second factor may make
-// one, and no token. For a guest nobody may: the session would go on in the account that the guest
-// becomes.
+// MayAssist refuses an actor a sign-in link for a user with a role, a membership or an open
+// invitation, because the actor could use these rights. Only an admin with a second factor may make
+// one, and no token. Nobody may make one for a guest, because the session would continue in the account
+// that the guest becomes.
 func (b *Store) MayAssist(ctx context.Context, by audit.Actor, u User) error {
 	return b.mayAssist(ctx, b.DB, by, u, b.Now())
 }
@@ -51,8 +51,8 @@ func (b *Store) MayAssist(ctx context.Context, by audit.Actor, u User) error {
 func (b *Store) mayAssist(ctx context.Context, r sqldb.Reader, by audit.Actor, u User, now time.Time) error {
 	if u.Guest() {
 		return fault.New(fault.Conflict, codeIsGuest,
-			"This person is a guest: only the link that is mailed to their address signs them in. If the address is "+
-				"wrong, change it, or merge the guest into an account.")
+			"This person is a guest, and only the link that we email to them signs them in. If the address is wrong, "+
+				"change it, or merge the guest into an account.")
 	}
 	refusal, err := b.guarded(ctx, r, u, now)
 	if err != nil || refusal == nil || by.Kind == audit.BySystem {

@@ -22,7 +22,7 @@ func (p *People) setEmail(r *http.Request, v *Visit) (area.Action, error) {
 	call := p.call("The same by API", http.MethodPatch, fmt.Sprintf("/operator/v1/users/%d", u.ID))
 	says := []string{
 		"The new address is not proven until the person opens the link that we mail to it. Until then the person " +
-			"sees no license. Both addresses are told, the person is signed out everywhere, and the password ends.",
+			"sees no license. Both addresses are told, the person is signed out everywhere, and the password is deleted.",
 	}
 	if u.Guest() {
 		says = []string{
@@ -118,7 +118,7 @@ func (p *People) other(ctx context.Context, typed string) (account.User, error) 
 	if id, err := strconv.ParseInt(typed, 10, 64); err == nil {
 		return p.Accounts.Get(ctx, id)
 	}
-	u, found, err := p.Accounts.FindOne(ctx, storable(typed)) // an account before guests
+	u, found, err := p.Accounts.FindOne(ctx, storable(typed)) // prefers the account
 	if err != nil || found && !u.Guest() {
 		return u, err
 	}

@@ -85,9 +85,10 @@ func (d *Dispatcher) tellChanged(ctx context.Context, partners []int64) error {
 // checkEvery is the interval of checks for missed hints.
 const checkEvery = 10 * time.Second
 
-// tellMissed makes lanes check licenses whose next event is due later, though it can be sent now: a
-// newer event may supersede a refused one, or the event is due by a clock that is ahead of ours.
-// Hints announce both. It does so at intervals, and after hints may have been missed.
+// tellMissed makes lanes check licenses that may have an event to send before it is due: a newer event
+// may supersede a refused one, or the clock of another node was ahead when it scheduled the event.
+// Lanes normally learn this from hints. tellMissed runs at intervals, and after hints may have been
+// missed.
 func (d *Dispatcher) tellMissed(ctx context.Context) error {
 	now := d.Store.Now()
 	if since := now.Sub(d.poller.checkedAt); !d.poller.missed.Swap(false) && since >= 0 && since < checkEvery {

@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"claviger/internal/fault"
 	"claviger/internal/sqldb"
+	"claviger/internal/validate"
 )
 
-// TakeFee posts what the provider took for a purchase, once for each fee.
+// TakeFee posts a fee of the provider, once.
 func (j *Journal) TakeFee(ctx context.Context, purchaseID int64, fee Fee) error {
 	if fee.Source == "" || fee.Currency == "" || fee.Rate.Num <= 0 || fee.Rate.Den <= 0 {
 		return errors.New("a fee has no name, no currency or no rate")
@@ -34,7 +34,7 @@ func (j *Journal) TakeFee(ctx context.Context, purchaseID int64, fee Fee) error 
 	return nil
 }
 
-// MakePayable posts that the partner's share of a sale can be paid out.
+// MakePayable posts that a payout may include the partner's share of a sale.
 func (j *Journal) MakePayable(ctx context.Context, purchaseID int64) error {
 	s, err := j.load(ctx, purchaseID)
 	if err != nil || s == nil || s.Division == nil {
@@ -48,7 +48,8 @@ func (j *Journal) MakePayable(ctx context.Context, purchaseID int64) error {
 	return nil
 }
 
-// Settle posts that a sale was settled outside the ledger, with all that happened to it before.
+// Settle posts that a sale was settled outside the ledger, together with its earlier refunds. A dispute
+// that is open now is not settled.
 func (j *Journal) Settle(ctx context.Context, purchaseID int64) error {
 	s, err := j.load(ctx, purchaseID)
 	if err != nil || s == nil || s.Settled != nil {
@@ -64,7 +65,7 @@ func (j *Journal) Settle(ctx context.Context, purchaseID int64) error {
 	return nil
 }
 
-// Unsettle posts that a sale was not settled outside the ledger after all.
+// Unsettle takes back Settle.
 func (j *Journal) Unsettle(ctx context.Context, purchaseID int64) error {
 	s, err := j.load(ctx, purchaseID)
 	if err != nil || s == nil || s.Settled == nil {
@@ -104,7 +105,7 @@ func (j *Journal) Divide(ctx context.Context) (more bool, err error) {
 	for _, id := range ids {
 		s := j.sales[id]
 		if s.Division != nil {
-			continue // in this transaction
+			continue // divided earlier in this transaction
 		}
 		before := s.Balances()
 		j.divide(s, t)
@@ -114,34 +115,28 @@ func (j *Journal) Divide(ctx context.Context) (more bool, err error) {
 	return len(ids) == divideBatch, nil
 }
 
-// maxReason bounds the reason of an adjustment, in bytes.
+// maxReason is the maximum length of the reason of an adjustment.
 const maxReason = 500
 
-// Adjust posts an adjustment: the amount is added to what the partner is owed, or taken from it. The
-// source is unique.
+// Adjust posts an adjustment. A positive amount is owed to the partner, a negative one by the partner.
+// The source is unique.
 func (j *Journal) Adjust(source string, amount int64, currency, reason string) error {
-	switch reason = strings.TrimSpace(reason); {
-	case amount == 0:
-		return fault.Field("amount", "must not be 0: more than 0 is owed to the partner, less than 0 by the partner.")
-	case !isCurrency(currency):
-		return errCurrency("currency")
-	case reason == "":
-		return fault.Field("reason", "is missing: it says why the balance changes, and the partner reads it.")
-	case len(reason) > maxReason:
-		return fault.Field("reason", "is longer than %d bytes.", maxReason)
+	if amount == 0 {
+		return fault.Field("amount", "must not be 0: a positive amount is owed to the partner, a negative one by the partner.")
+	}
+	if err := validate.Currency("currency", currency); err != nil {
+		return err
+	}
+	reason, err := validate.Text("reason", reason, maxReason)
+	if err == nil && reason == "" {
+		err = fault.Field("reason", "is missing. Say why the balance changes; the partner reads it.")
+	}
+	if err != nil {
+		return err
 	}
 	j.add(Posting{
 		Kind: Adjustment, Source: source, Currency: currency, Reason: reason,
 		Lines: []Balance{{Payable, -amount, currency}, {Adjustments, amount, currency}},
 	})
 	return nil
-}
-
-// isCurrency reports whether a text has the form of a currency.
-func isCurrency(s string) bool {
-	return len(s) == 3 && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
-}
-
-func errCurrency(field string) error {
-	return fault.Field(field, "must be a currency of three capital letters, such as EUR.")
 }

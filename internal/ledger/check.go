@@ -22,12 +22,12 @@ func scanBalance(r *sqldb.Row, b *Balance) error {
 	return r.Scan((*string)(&b.Account), &b.Amount, &b.Currency)
 }
 
-// checkBatch is the number of sales that are checked with one read.
+// checkBatch is the number of sales per read.
 const checkBatch = 1000
 
-// Check looks for what must not be in the ledger of a partner: a posting that does not sum to zero,
-// a balance that is not the sum of its lines, a sale whose postings do not lead to its state, and a
-// state that is not the sum of its refunds and disputes. It returns what it found, in sentences.
+// Check verifies the ledger of a partner: postings sum to zero, balances are the sums of their lines, and
+// the state of each sale agrees with its postings, refunds and disputes. It returns a sentence for each
+// mistake.
 func Check(ctx context.Context, tx *sqldb.Tx, partnerID int64) ([]string, error) {
 	c := check{tx: tx, partnerID: partnerID}
 	if err := c.postings(ctx, 0, 0); err != nil {
@@ -69,7 +69,7 @@ type check struct {
 
 // batch checks sales, and the postings of all purchases in the range of ids.
 func (c *check) batch(ctx context.Context, ids []int64, from, to int64) error {
-	list, err := readStored(ctx, c.tx, ids)
+	list, err := readStored(ctx, c.tx, c.partnerID, ids)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (c *check) find(format string, args ...any) {
 	c.found = append(c.found, fmt.Sprintf(format, args...))
 }
 
-// difference returns what the first balances have more than the second.
+// difference subtracts the second balances from the first.
 func difference(first, second []Balance) []Balance {
 	var d balances
 	for _, b := range first {

@@ -25,7 +25,7 @@ type Fact struct {
 	At     time.Time
 }
 
-// kind returns what the posting of a change is about.
+// kind returns the kind of posting for a change of the state.
 func (f Fact) kind(was State) Kind {
 	switch {
 	case f.State == MoneyBack:
@@ -41,9 +41,8 @@ func (f Fact) kind(was State) Kind {
 	}
 }
 
-// Follow posts what is new in the refunds and disputes of a purchase. Facts may come in any order
-// and more than once. A purchase that is not posted has none: whoever posts it follows its facts
-// then.
+// Follow posts changes of the refunds and disputes of a purchase. Facts may come in any order and more
+// than once. Follow skips a purchase that is not posted yet; the caller of Sell follows its facts.
 func (j *Journal) Follow(ctx context.Context, purchaseID int64, list []Fact) error {
 	s, err := j.load(ctx, purchaseID)
 	if err != nil || s == nil {
@@ -74,7 +73,7 @@ func (j *Journal) Follow(ctx context.Context, purchaseID int64, list []Fact) err
 	return nil
 }
 
-// sums returns how much the facts returned, and how much they keep under review.
+// sums adds up the refunded and lost money, and the money under review.
 func (s *stored) sums() (back, disputed int64) {
 	for _, f := range s.facts {
 		switch f.state {

@@ -12,8 +12,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Journal posts what happens to the sales of one partner, in a transaction that holds the lock of the
-// partner.
+// Journal posts sales of one partner and their later changes. Its transaction must hold the partner's
+// lock.
 type Journal struct {
 	tx        *sqldb.Tx
 	partnerID int64
@@ -28,13 +28,13 @@ type Journal struct {
 	changes  balances
 }
 
-// New returns a Journal for what happens to sales that are divided or not. To sell or divide, it needs
-// terms; see Queue. now is the time of the transaction.
+// New returns a Journal without terms, for changes of posted sales. Sell and Divide need terms; see
+// Queue. now is the time of the transaction.
 func New(tx *sqldb.Tx, partnerID int64, now time.Time) *Journal {
 	return &Journal{tx: tx, partnerID: partnerID, now: now, sales: map[int64]*stored{}}
 }
 
-// Opening is a Journal whose queries are queued.
+// Opening is a Journal that waits for its queries.
 type Opening struct {
 	tx       *sqldb.Tx
 	partner  int64
@@ -77,7 +77,7 @@ func (j *Journal) AddTerms(t Terms) error {
 	}
 	t.PartnerID = j.partnerID
 	t.CreatedAt = j.now
-	j.terms = append(j.terms, t)
+	j.terms = slices.Insert(j.terms, 0, t) // of terms that begin together, the last ones count
 	slices.SortStableFunc(j.terms, func(x, y Terms) int { return y.BeginsAt.Compare(x.BeginsAt) })
 	return t.insert(j.tx)
 }
@@ -146,7 +146,7 @@ func (j *Journal) change(s *stored, p Posting, change func(*Sale)) {
 	j.post(s, before, p)
 }
 
-// post adds a posting of the difference to what was posted.
+// post adds a posting of the difference to the balances before.
 func (j *Journal) post(s *stored, before []Balance, p Posting) {
 	p.PurchaseID = s.purchaseID
 	p.Tier = s.tier
@@ -155,7 +155,7 @@ func (j *Journal) post(s *stored, before []Balance, p Posting) {
 	j.add(p)
 }
 
-// add adds a posting. No difference is no posting.
+// add adds a posting, unless it has no lines.
 func (j *Journal) add(p Posting) {
 	if len(p.Lines) == 0 {
 		return
@@ -171,8 +171,8 @@ func (j *Journal) add(p Posting) {
 	j.postings = append(j.postings, p)
 }
 
-// Load reads what is posted of purchases, with one round trip. What is not loaded is read when it is
-// needed.
+// Load reads posted purchases in one round trip. The other methods read those that are missing, one by
+// one.
 func (j *Journal) Load(ctx context.Context, purchases []int64) error {
 	var ids []int64
 	for _, id := range purchases {
@@ -184,7 +184,7 @@ func (j *Journal) Load(ctx context.Context, purchases []int64) error {
 	if ids == nil {
 		return nil
 	}
-	list, err := readStored(ctx, j.tx, ids)
+	list, err := readStored(ctx, j.tx, j.partnerID, ids)
 	if err != nil {
 		return err
 	}
@@ -200,8 +200,8 @@ func (j *Journal) load(ctx context.Context, purchaseID int64) (*stored, error) {
 	return j.sales[purchaseID], err
 }
 
-// Return posts that a part of the licenses of a purchase are refunded: back of them, of all. The money
-// that a provider took is not back before the provider says so; see Follow.
+// Return posts the refund of some licenses of a purchase: back is their number, of is the number of all.
+// It skips purchases that the provider was paid for: Follow posts their refunds.
 func (j *Journal) Return(ctx context.Context, purchaseID int64, back, of int64, source string, at time.Time) error {
 	s, err := j.load(ctx, purchaseID)
 	if err != nil || s == nil || s.Collected == ByProvider {
@@ -218,7 +218,7 @@ func (j *Journal) Return(ctx context.Context, purchaseID int64, back, of int64, 
 	return nil
 }
 
-// turn names the next thing that happens to a sale in the ledger itself.
+// turn returns the source of a posting that has no source outside the ledger.
 func (s *stored) turn() string {
 	s.turns++
 	name := strconv.FormatInt(s.purchaseID, 10)
@@ -228,7 +228,7 @@ func (s *stored) turn() string {
 	return name
 }
 
-// Save queues everything that was posted.
+// Save queues all changes.
 func (j *Journal) Save() error {
 	if len(j.postings) > 0 {
 		if err := insertPostings(j.tx, j.postings); err != nil {

@@ -85,18 +85,10 @@ func (b *books) want(want map[string]int64) {
 	b.check()
 }
 
-// check fails for everything that must not be in the ledger.
+// check fails for each mistake in the ledger.
 func (b *books) check() {
 	b.t.Helper()
-	var found []string
-	err := b.db.Read(b.t.Context(), func(tx *sqldb.Tx) (err error) {
-		found, err = ledger.Check(b.t.Context(), tx, partnerID)
-		return err
-	})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for _, text := range found {
+	for _, text := range b.found() {
 		b.t.Error(text)
 	}
 }
@@ -151,6 +143,9 @@ func TestTermsRefused(t *testing.T) {
 		"plans":                          func(t *ledger.Terms) { t.Plans = map[int]int64{3: -1} },
 		"fees":                           func(t *ledger.Terms) { t.Bears = "buyer" },
 		"payable_after":                  func(t *ledger.Terms) { t.Days = 366 },
+		"payable_after before the sale":  func(t *ledger.Terms) { t.Days = -2 },
+		"share below nothing":            func(t *ledger.Terms) { t.ShareBP = -1 },
+		"plans above the price":          func(t *ledger.Terms) { t.Plans = map[int]int64{1: 10_001} },
 		"begins_at":                      func(t *ledger.Terms) { t.BeginsAt = noon },
 		"smallest_payout":                func(t *ledger.Terms) { t.Smallest = map[string]int64{"USD": -1} },
 		"smallest_payout of no currency": func(t *ledger.Terms) { t.Smallest = map[string]int64{"usd": 1} },
@@ -168,6 +163,11 @@ func TestTermsRefused(t *testing.T) {
 			t.Errorf("%s: the terms are stored: %v, %v", field, list, err)
 		}
 	}
+	b := newBooks(t)
+	b.terms(ledger.Terms{
+		Bears: ledger.PartnerBears, Days: -1, Plans: map[int]int64{1: 0, 2: 10_000}, Smallest: map[string]int64{"USD": 0},
+	})
+	b.terms(ledger.Terms{ShareBP: 10_000, Bears: ledger.PartnerBears, Days: 365})
 }
 
 func TestSettledSalesAddNothing(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Kind is what a posting is about.
+// Kind is the kind of a posting.
 type Kind string
 
 // The kinds.
@@ -38,7 +38,7 @@ type Posting struct {
 	Source     string // the fact; it has one posting of a kind
 	PurchaseID int64  // 0: none
 	Tier       int    // of the purchase
-	Gross      int64  // by how much the money that buyers paid has changed
+	Gross      int64  // change of the buyers' payments
 	Currency   string
 	Lines      []Balance
 	Reason     string    // of an adjustment

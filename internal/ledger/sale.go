@@ -1,9 +1,9 @@
-// Package ledger knows what was earned and what is owed: double entry, per currency, in the
-// smallest unit. A balance says how much an account has; money that is owed is negative.
+// Package ledger stores the earnings and debts of sales: double entry, per currency, in the smallest
+// unit. A balance is the amount in an account; debts are negative.
 //
-// What the accounts must show of one sale follows from the state of the sale alone. A posting is
-// the difference between what they show and what they must show. So the order of facts does not
-// matter, a fact that comes twice posts nothing, and every posting sums to zero.
+// The balances of a sale depend only on its state. A posting is the difference between the balances
+// after and before a change. Therefore the order of facts does not matter, a repeated fact posts
+// nothing, and every posting sums to zero.
 package ledger
 
 import (
@@ -21,9 +21,9 @@ const (
 	External  Account = "external"  // money that the marketplace's own checkout took
 	Held      Account = "held"      // money that the partner took, before its sale is divided
 	Fees      Account = "fees"      // fees of the provider that the marketplace bears
-	Margin    Account = "margin"    // what the marketplace earned
-	Share     Account = "share"     // what the partner earned, and waits
-	Payable   Account = "payable"   // what the partner earned, and a payout may pay
+	Margin    Account = "margin"    // earnings of the marketplace
+	Share     Account = "share"     // earnings of the partner that no payout may include yet
+	Payable   Account = "payable"   // earnings of the partner that a payout may include
 	Undivided Account = "undivided" // sales of a partner without terms
 	Disputed  Account = "disputed"  // the partner's part of money that a bank examines
 
@@ -32,7 +32,7 @@ const (
 	Adjustments Account = "adjustments" // of an admin
 )
 
-// Collector is who took the buyer's money.
+// Collector names the party that took the buyer's money.
 type Collector string
 
 // The collectors.
@@ -45,7 +45,7 @@ const (
 // whole is a share of everything, in basis points.
 const whole = 10_000
 
-// Bearer is who bears the fees of the provider.
+// Bearer names the party that bears the fees of the provider.
 type Bearer string
 
 // The bearers.
@@ -61,13 +61,12 @@ type Division struct {
 	Bears   Bearer
 }
 
-// Fee is what the provider took: for a payment, or for a dispute of it. The fee of a dispute can be
-// negative, where it is given back.
+// Fee is a fee of the provider for a payment or a dispute. A returned fee is negative.
 type Fee struct {
 	Source   string // the provider's id
 	Amount   int64
 	Currency string // of the settlement; it may differ from the sale's
-	Rate     Ratio  // what one unit of that currency is in the currency of the sale
+	Rate     Ratio  // price of one unit of that currency in the currency of the sale
 	Dispute  bool   // of a dispute
 	At       time.Time
 }
@@ -81,18 +80,18 @@ type Sale struct {
 	Currency  string
 	Collected Collector
 
-	Back     int64 // refunded, or lost in a dispute; the same money may be both
-	Disputed int64 // what a bank examines now, in addition to Back
+	Back     int64 // refunded, or lost in a dispute; more than Gross if both happened
+	Disputed int64 // under review by a bank, in addition to Back
 	Fees     []Fee
 
 	Division *Division // nil: the partner had no terms yet
 	Payable  bool
-	// Settled is what was back when the sale was settled outside the ledger; nil: it is not. A
-	// settled sale shows only what happened to it later. The fee of its payment was settled with it.
+	// Settled is the value of Back when the sale was settled outside the ledger; nil: it is not settled.
+	// The balances of a settled sale contain only later changes, and no fee of the payment.
 	Settled *int64
 }
 
-// Balance is what one account has in one currency.
+// Balance is the amount of one currency in an account.
 type Balance struct {
 	Account  Account
 	Amount   int64
@@ -100,7 +99,7 @@ type Balance struct {
 }
 
 // portion returns an amount times fractions, rounded towards zero once. It is the only function that
-// rounds. A fraction of nothing is 0.
+// rounds. The result is 0 if a denominator is 0.
 func portion(amount int64, ratios ...Ratio) int64 {
 	product := big.NewInt(amount)
 	divisor := big.NewInt(1)
@@ -114,7 +113,7 @@ func portion(amount int64, ratios ...Ratio) int64 {
 	return product.Quo(product, divisor).Int64()
 }
 
-// share returns the partner's share of the price, less the same part of it as is back of the price.
+// share returns the partner's share of the price, reduced in proportion to the money that is back.
 func (s Sale) share(back int64) int64 {
 	all := portion(s.Gross, Ratio{s.Division.ShareBP, whole})
 	return all - portion(all, Ratio{back, s.Gross})
@@ -132,8 +131,8 @@ func (d Division) bears(f Fee) int64 {
 	return 0
 }
 
-// kept returns the money of the sale that is not back. It is negative if a buyer got more than was paid:
-// a refund, and the same money again from a bank.
+// kept returns the price less the money that is back. It is negative if a bank returned money that was
+// already refunded.
 func (s Sale) kept() int64 {
 	if s.Collected == ByProvider {
 		return s.Gross - s.Back
@@ -141,7 +140,7 @@ func (s Sale) kept() int64 {
 	return s.Gross - min(s.Back, s.Gross)
 }
 
-// Balances returns what the accounts must show of the sale.
+// Balances returns the balances of the sale that are not zero.
 func (s Sale) Balances() []Balance {
 	var b balances
 	s.add(&b)
@@ -160,8 +159,8 @@ func (s Sale) Balances() []Balance {
 	return b.written()
 }
 
-// add adds what the accounts must show of a sale that is not settled. The marketplace bears what a buyer
-// got beyond the price.
+// add adds the balances of the sale as if it were not settled. The marketplace bears money that a buyer
+// got back twice.
 func (s Sale) add(b *balances) {
 	back := min(s.Back, s.Gross)
 	disputed := min(s.Disputed, s.Gross-back)
@@ -192,7 +191,7 @@ func (s Sale) add(b *balances) {
 	s.addFees(b, earned)
 }
 
-// collect adds the money itself to the account of the person who took it.
+// collect adds the money to the account of its collector.
 func (s Sale) collect(b *balances) {
 	switch s.Collected {
 	case ByProvider:
@@ -204,7 +203,7 @@ func (s Sale) collect(b *balances) {
 	}
 }
 
-// addFees adds the fees. The partner bears its part from what it earned; "": nothing is divided yet.
+// addFees adds the fees. earned is the account of the partner's earnings; "": the sale is not divided.
 func (s Sale) addFees(b *balances, earned Account) {
 	for _, f := range s.Fees {
 		b.add(Provider, f.Currency, -f.Amount)
@@ -220,7 +219,7 @@ func (s Sale) addFees(b *balances, earned Account) {
 // balances are the balances of different accounts.
 type balances []Balance
 
-// add changes one of the balances.
+// add adds an amount to one of the balances.
 func (b *balances) add(account Account, currency string, amount int64) {
 	if amount == 0 {
 		return

@@ -15,17 +15,17 @@ const (
 	notSettled = -1
 )
 
-// stored is the row of a sale, with its refunds, disputes and fees: its state as it is posted.
+// stored is the posted state of a sale: its row, with its refunds, disputes and fees.
 type stored struct {
 	Sale
 	purchaseID int64
 	partnerID  int64
 	tier       int
 	soldAt     time.Time
-	dueAt      time.Time // when it becomes payable
-	lookAt     time.Time // when that is looked at, or again; zero: never
-	feeLookAt  time.Time // when the provider is asked for the fee of the payment, or again; zero: never
-	turns      int       // how often something happened to it in the ledger itself
+	dueAt      time.Time // it becomes payable at this time
+	lookAt     time.Time // next check whether it is payable; zero: none
+	feeLookAt  time.Time // next request for the fee of the payment; zero: none
+	turns      int       // number of postings that have no source outside the ledger
 	isNew      bool
 	changed    bool
 	facts      map[string]*fact // by name
@@ -50,18 +50,17 @@ func scanStored(r *sqldb.Row, s *stored) error {
 	return err
 }
 
-// readStored reads the sales of purchases, with one round trip. Purchases that are not posted are left
-// out.
-func readStored(ctx context.Context, tx *sqldb.Tx, purchases []int64) ([]*stored, error) {
+// readStored reads the posted purchases of a partner, of those named, in one round trip.
+func readStored(ctx context.Context, tx *sqldb.Tx, partnerID int64, purchases []int64) ([]*stored, error) {
 	sales := sqldb.QueueQuery(tx, scanStored, `SELECT `+storedColumns+` FROM ledger_sales
-		WHERE purchase_id = ANY($1) ORDER BY purchase_id`, purchases)
+		WHERE purchase_id = ANY($1) AND partner_id = $2 ORDER BY purchase_id`, purchases, partnerID)
 	facts := sqldb.QueueQuery(tx, scanFact, `SELECT purchase_id, source, state, amount, turns FROM ledger_facts
 		WHERE purchase_id = ANY($1)`, purchases)
 	fees := sqldb.QueueQuery(tx, scanFee, `SELECT purchase_id, source, amount, currency, num, den, dispute, at
 		FROM ledger_fees WHERE purchase_id = ANY($1) ORDER BY purchase_id, source`, purchases)
 	rows, err := sales.All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read what is posted of purchases: %w", err)
+		return nil, fmt.Errorf("read posted purchases: %w", err)
 	}
 	list := make([]*stored, len(rows))
 	of := make(map[int64]*stored, len(rows))
@@ -91,7 +90,7 @@ func readStored(ctx context.Context, tx *sqldb.Tx, purchases []int64) ([]*stored
 	return list, nil
 }
 
-// division returns the columns of how the sale is divided, and of its settlement.
+// division returns the columns of the division and of the settlement.
 func (s *stored) division() (share int64, bears string, settled int64) {
 	share = undivided
 	settled = notSettled
@@ -105,7 +104,7 @@ func (s *stored) division() (share int64, bears string, settled int64) {
 	return share, bears, settled
 }
 
-// saveStored queues the rows of sales, and of what happened to them.
+// saveStored queues the rows of sales, and of their new fees, refunds and disputes.
 func saveStored(tx *sqldb.Tx, list []*stored) {
 	var rows, fees [][]any
 	for _, s := range list {

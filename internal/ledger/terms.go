@@ -8,12 +8,13 @@ import (
 
 	"claviger/internal/fault"
 	"claviger/internal/sqldb"
+	"claviger/internal/validate"
 )
 
 // refundDays, as Terms.Days, means the days in which a buyer of the product may ask for a refund.
 const refundDays = -1
 
-// Terms say what a partner earns from a moment on. They count for later sales only.
+// Terms divide the sales of a partner from BeginsAt on.
 type Terms struct {
 	ID        int64
 	PartnerID int64
@@ -35,7 +36,7 @@ func (t *Terms) of(tier int) Division {
 	return Division{ShareBP: share, Bears: t.Bears}
 }
 
-// Defaults are the terms of partners without terms of their own. The zero value leaves their sales
+// Defaults are the terms of partners without terms of their own. With the zero value, their sales stay
 // undivided.
 type Defaults struct {
 	Set     bool
@@ -71,7 +72,7 @@ func scanTerms(r *sqldb.Row, t *Terms) error {
 // maxDays is the maximum number of days until money becomes payable.
 const maxDays = 365
 
-// check refuses terms that make no sense. Terms do not count for the past: its sales are posted.
+// check refuses invalid terms. Terms can't begin in the past, because its sales are already posted.
 func (t *Terms) check(now time.Time) error {
 	const share = "must be from 0 to %d basis points: %d is all of the price."
 	switch {
@@ -86,8 +87,7 @@ func (t *Terms) check(now time.Time) error {
 	case t.BeginsAt.Before(now):
 		return fault.Field(
 			"begins_at",
-			"must not be in the past: the sales until now are posted with the terms of their time. Correct them with "+
-				"an adjustment.",
+			"must not be in the past, because its sales are already posted. Correct those with an adjustment.",
 		)
 	}
 	for tier, bp := range t.Plans {
@@ -98,8 +98,8 @@ func (t *Terms) check(now time.Time) error {
 		}
 	}
 	for currency, amount := range t.Smallest {
-		if !isCurrency(currency) {
-			return errCurrency("smallest_payout")
+		if err := validate.Currency("smallest_payout", currency); err != nil {
+			return err
 		}
 		if amount < 0 {
 			return fault.Field("smallest_payout", "must not be negative; in %s it is.", currency)

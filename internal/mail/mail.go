@@ -161,10 +161,10 @@ func Erase(tx *sqldb.Tx, to string) {
 	}
 }
 
-// EraseCaused does the same with the emails to an address whose cause begins with a text.
-func EraseCaused(tx *sqldb.Tx, to, cause string) {
+// EraseCaused deletes the emails to an address whose cause has a prefix.
+func EraseCaused(tx *sqldb.Tx, to, prefix string) {
 	tx.Queue(`DELETE FROM mails WHERE recipient_key = $1 AND substr(cause, 1, length($2)) = $2`,
-		validate.EmailKey(clean(to)), cause)
+		validate.EmailKey(clean(to)), prefix)
 }
 
 // clean makes text that both databases can store.

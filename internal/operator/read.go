@@ -110,10 +110,10 @@ func partnerID(id int64) error {
 
 // currency checks an optional currency.
 func currency(value string) error {
-	if value != "" && (len(value) != 3 || strings.Trim(value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "") {
-		return fault.Field("currency", "must be three capital letters as in ISO 4217, such as EUR.")
+	if value == "" {
+		return nil
 	}
-	return nil
+	return validate.Currency("currency", value)
 }
 
 // naturalParam reads an optional integer of the query, 0 if it is missing.

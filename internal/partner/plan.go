@@ -365,10 +365,7 @@ func currency(code string, needed bool) (string, error) {
 		return "", nil
 	}
 	upper := strings.ToUpper(code)
-	if len(upper) != 3 || strings.Trim(upper, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
-		return "", fault.Field("currency", "must be three letters as in ISO 4217, such as USD.")
-	}
-	return upper, nil
+	return upper, validate.Currency("currency", upper)
 }
 
 func planSubject(partnerID int64, tier int) string {

@@ -267,15 +267,15 @@ func (b *Store) askAll(ctx context.Context, tx *sqldb.Tx, by audit.Actor, r refu
 	return nil
 }
 
-// stillOwns refuses a request whose license went to another person: a refund would take it from them.
+// stillOwns refuses a request if the license has another owner now, because a refund would end it.
 func (b *Store) stillOwns(ctx context.Context, tx *sqldb.Tx, r refundrequest.Request) error {
 	l, err := b.Licenses.Within(tx).ByKey(ctx, r.LicenseKey)
 	if err != nil || l.OwnerID == r.UserID {
 		return err
 	}
 	return fault.New(fault.Conflict, codeLicenseMoved,
-		"The license belongs to another person now, and a refund would end it for them. Decline the request. To "+
-			"refund the payment all the same, refund the order.")
+		"The license has another owner now, and a refund would end it for them. Decline the request, or refund "+
+			"the order on its own page.")
 }
 
 // GrantRequest asks the provider for the refunds of a request. Repeated, it changes nothing.

@@ -32,8 +32,8 @@ func (s *Shop) markBrowser(w http.ResponseWriter, c payment.Checkout, guest acco
 	})
 }
 
-// markOf returns the mark. That of a guest ends with the guest: the person who typed an address must
-// not see what its owner does with the license.
+// markOf returns the mark. A guest's mark is valid only while the guest exists: the person who typed an
+// address must not see the license after its owner has taken it over.
 func (s *Shop) markOf(c payment.Checkout, guest account.User) string {
 	what := "browser that pays " + c.Ref
 	if guest.Guest() {
@@ -42,8 +42,7 @@ func (s *Shop) markOf(c payment.Checkout, guest account.User) string {
 	return s.OAuth.Sealer.Pepper(what)
 }
 
-// paysHere reports whether the request comes from the browser that pressed Buy for this checkout, in
-// the name of the guest, if one ordered.
+// paysHere reports whether the request comes from the browser that pressed Buy for this checkout.
 func (s *Shop) paysHere(r *http.Request, c payment.Checkout, guest account.User) bool {
 	sent, err := r.Cookie(paysCookie)
 	return err == nil && secret.Equal(sent.Value, s.markOf(c, guest))

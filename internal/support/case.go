@@ -176,8 +176,8 @@ func (d *Store) addOwner(ctx context.Context, c *Case) error {
 	return err
 }
 
-// ofPerson returns the sign-ins of a person and the emails to them that tells selects. Of the emails to
-// the address that a guest typed, only those with the guest's link are to the guest.
+// ofPerson returns the sign-ins of a person and the emails to them that tells selects. For a guest, these
+// are only the emails with the guest's link.
 func (d *Store) ofPerson(ctx context.Context, u account.User, tells func(mail.Record) bool) ([]Entry, error) {
 	var entries []Entry
 	mails, err := mail.To(ctx, d.DB, u.Address(), maxMailsRead)

@@ -72,9 +72,9 @@ func (d *Store) buyer(ctx context.Context, id int64) (account.User, error) {
 	return u, err
 }
 
-// alsoKnown returns the id of a person and those of the people who were merged into them, such as the
-// guest who bought. It is empty for nobody.
-func (d *Store) alsoKnown(ctx context.Context, id int64) ([]int64, error) {
+// withMerged returns the id of a person and of everyone merged into them, such as the guest who bought;
+// none for id 0.
+func (d *Store) withMerged(ctx context.Context, id int64) ([]int64, error) {
 	if id == 0 {
 		return nil, nil
 	}
@@ -105,7 +105,7 @@ func (d *Store) CollectEvidence(ctx context.Context, dispute DisputeCase) (payme
 			return nil, err
 		}
 	}
-	buyers, err := d.alsoKnown(ctx, dispute.Buyer.ID)
+	buyers, err := d.withMerged(ctx, dispute.Buyer.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -158,7 +158,7 @@ func (d *Store) addOrderMails(ctx context.Context, c *OrderCase) error {
 	if c.Buyer.Address() == "" || len(c.details) == 0 {
 		return nil
 	}
-	buyers, err := d.alsoKnown(ctx, c.Buyer.ID)
+	buyers, err := d.withMerged(ctx, c.Buyer.ID)
 	if err != nil {
 		return err
 	}

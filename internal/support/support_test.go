@@ -244,27 +244,50 @@ func TestPreviewErase(t *testing.T) {
 	}
 }
 
-// TestEraseGuest: the erasure of a guest deletes the guest's mails, and not those of the account with the
-// same address.
+// TestEraseGuest: the erasure of a guest deletes the guest's emails, and not those of the account with the
+// same address. A guest who did not pay does not keep any.
 func TestEraseGuest(t *testing.T) {
+	for _, other := range []string{"account", "paid guest", "unpaid guest"} {
+		t.Run(other, func(t *testing.T) { eraseGuest(t, other) })
+	}
+}
+
+func eraseGuest(t *testing.T, other string) {
+	t.Helper()
+	const address = "typed@example.com"
 	m := newMarket(t)
 	m.Payments.Accounts = m.Accounts
-	ann := m.User("typed@example.com")
-	guest, err := m.Accounts.StartGuest(t.Context(), account.GuestOrder{
-		Email: ann.Email, Browser: "browser", PartnerID: m.tide.ID, Tier: 1,
-	})
-	m.Must(err)
-	m.disputed(guest) // which mails the guest, too
-	e, err := m.Support.PreviewErase(t.Context(), apptest.Tester, guest.ID)
-	m.Must(err)
-	if e.Mails != 1 {
-		t.Errorf("it would take %d mails", e.Mails)
+	guest := func(browser string) account.User {
+		u, err := m.Accounts.StartGuest(t.Context(), account.GuestOrder{
+			Email: address, Browser: browser, PartnerID: m.tide.ID, Tier: 1,
+		})
+		m.Must(err)
+		return u
 	}
-	_, err = m.Licenses.EraseUser(t.Context(), apptest.Tester, guest.ID)
+	switch other {
+	case "account":
+		m.User(address)
+	case "paid guest":
+		m.Exec(`UPDATE guests SET paid_at = $2 WHERE user_id = $1`, guest("other").ID, m.Licenses.Now())
+	default:
+		guest("other")
+	}
+	gone := guest("browser")
+	m.disputed(gone) // which emails the guest, too
+	kept := 1
+	if other == "unpaid guest" {
+		kept = 0
+	}
+	e, err := m.Support.PreviewErase(t.Context(), apptest.Tester, gone.ID)
 	m.Must(err)
-	left, err := mail.To(t.Context(), m.DB, ann.Email, 10)
+	if e.Mails != 2-kept {
+		t.Errorf("it would take %d emails", e.Mails)
+	}
+	_, err = m.Licenses.EraseUser(t.Context(), apptest.Tester, gone.ID)
 	m.Must(err)
-	if len(left) != 1 || left[0].Subject != "Your receipt for Tide Planner Pro" {
+	left, err := mail.To(t.Context(), m.DB, address, 10)
+	m.Must(err)
+	if len(left) != kept || kept == 1 && left[0].Subject != "Your receipt for Tide Planner Pro" {
 		t.Errorf("left are %+v", left)
 	}
 }

@@ -74,6 +74,14 @@ func Text(name, value string, high int) (string, error) {
 	return value, noDirection(name, value)
 }
 
+// Currency checks a currency code.
+func Currency(name, code string) error {
+	if len(code) != 3 || strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+		return fault.Field(name, "must be three capital letters as in ISO 4217, such as EUR.")
+	}
+	return nil
+}
+
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // breaksLine reports whether a character ends a line or controls a terminal. The two separators are

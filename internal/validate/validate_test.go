@@ -287,3 +287,11 @@ func TestWithQuery(t *testing.T) {
 		}
 	}
 }
+
+func TestCurrency(t *testing.T) {
+	for code, ok := range map[string]bool{"EUR": true, "XYZ": true, "": false, "eur": false, "EURO": false, "E R": false, "ÄB": false} {
+		if f := fault.Of(validate.Currency("currency", code)); (f == nil) != ok || f != nil && f.Field != "currency" {
+			t.Errorf("%q: %v", code, f)
+		}
+	}
+}

@@ -68,9 +68,9 @@ func (s *Store) RefusedLicenses(ctx context.Context) ([]License, error) {
 	return list, nil
 }
 
-// AheadLicenses returns licenses whose first open event was never tried and is due only by the clock
-// of another node, which is ahead of ours. The node that was notified of the event may have stopped
-// before it acted. Endpoints that are parked, or asked to wait, have none.
+// AheadLicenses returns licenses whose first open event was never tried and is due later only because
+// the clock of another node was ahead. The node that was notified of the event may have stopped
+// before it acted. Parked endpoints are left out, and so are those that asked to wait.
 func (s *Store) AheadLicenses(ctx context.Context) ([]License, error) {
 	partners, err := s.pendingPartners(ctx, `coalesce(e.parked_at, 0) = 0 AND (SELECT max(o.due_at) FROM outbox AS o
 		WHERE o.partner_id = p.id AND o.`+IsPending+`) > $1`)

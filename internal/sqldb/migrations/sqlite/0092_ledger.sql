@@ -1,7 +1,7 @@
 -- ledger
 -- kind: expanding
 
--- What a partner earns, from a moment on. Rows are never changed.
+-- Terms divide the sales of a partner from begins_at on. Rows are never changed.
 CREATE TABLE ledger_terms (
 	id         INTEGER PRIMARY KEY AUTOINCREMENT,
 	partner_id INTEGER NOT NULL,
@@ -23,7 +23,7 @@ CREATE TABLE ledger_postings (
 	source      TEXT NOT NULL, -- the fact; one posting of a kind
 	purchase_id INTEGER NOT NULL, -- 0: none
 	tier        INTEGER NOT NULL, -- of the purchase
-	gross       INTEGER NOT NULL, -- by how much the money that buyers paid has changed
+	gross       INTEGER NOT NULL, -- change of the buyers' payments
 	currency    TEXT NOT NULL,
 	lines       TEXT NOT NULL, -- JSON; they sum to zero in each currency
 	reason      TEXT NOT NULL, -- of an adjustment
@@ -35,7 +35,7 @@ CREATE INDEX ledger_postings_partner ON ledger_postings (partner_id, id);
 CREATE INDEX ledger_postings_purchase ON ledger_postings (partner_id, purchase_id, id);
 CREATE INDEX ledger_postings_at ON ledger_postings (at, id);
 
--- What is posted of each sale, and how it is divided.
+-- The posted state of each sale.
 CREATE TABLE ledger_sales (
 	purchase_id  INTEGER NOT NULL PRIMARY KEY,
 	partner_id   INTEGER NOT NULL,
@@ -48,12 +48,12 @@ CREATE TABLE ledger_sales (
 	share_bp     INTEGER NOT NULL, -- -1: not divided
 	bears        TEXT NOT NULL,
 	payable      INTEGER NOT NULL,
-	settled      INTEGER NOT NULL, -- what was back when it was settled elsewhere; -1: it is not
+	settled      INTEGER NOT NULL, -- the value of back when it was settled elsewhere; -1: it is not settled
 	sold_at      INTEGER NOT NULL,
-	due_at       INTEGER NOT NULL, -- when it becomes payable
-	look_at      INTEGER NOT NULL, -- when that is looked at, or again; 0: never
-	fee_look_at  INTEGER NOT NULL, -- when the provider is asked for the fee of the payment, or again; 0: never
-	turns        INTEGER NOT NULL -- how often something happened to it in the ledger itself
+	due_at       INTEGER NOT NULL, -- it becomes payable at this time
+	look_at      INTEGER NOT NULL, -- next check whether it is payable; 0: none
+	fee_look_at  INTEGER NOT NULL, -- next request for the fee of the payment; 0: none
+	turns        INTEGER NOT NULL -- number of postings that have no source outside the ledger
 ) STRICT;
 CREATE INDEX ledger_sales_due ON ledger_sales (look_at) WHERE look_at <> 0;
 CREATE INDEX ledger_sales_fee ON ledger_sales (fee_look_at) WHERE fee_look_at <> 0;
@@ -70,13 +70,13 @@ CREATE TABLE ledger_facts (
 	PRIMARY KEY (purchase_id, source)
 ) STRICT, WITHOUT ROWID;
 
--- What the provider took for payments, and for disputes of them. Rows are never changed.
+-- Fees of the provider for payments and disputes. Rows are never changed.
 CREATE TABLE ledger_fees (
 	purchase_id INTEGER NOT NULL,
 	source      TEXT NOT NULL, -- as the provider names it
-	amount      INTEGER NOT NULL, -- negative: a fee that was given back
+	amount      INTEGER NOT NULL, -- negative: returned
 	currency    TEXT NOT NULL, -- of the settlement
-	num         INTEGER NOT NULL, -- num / den of the currency of the sale is one unit of it
+	num         INTEGER NOT NULL, -- one unit of it is num / den of the currency of the sale
 	den         INTEGER NOT NULL,
 	dispute     INTEGER NOT NULL, -- it is for a dispute
 	at          INTEGER NOT NULL,
