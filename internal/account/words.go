@@ -59,7 +59,7 @@ var (
 		title: "Confirm your email address for %s",
 		opening: "The team of %s changed the email address of your account to this one. Open the link below to " +
 			"confirm it. Until then, nothing that was bought for it is shown. If you had a password, it no longer " +
-			"works; you can choose a new one after you signed in.",
+			"works; you can choose a new one after you sign in.",
 		button: "Confirm the address and sign in",
 		life:   "15 minutes",
 		more:   "If the link no longer works, ask for another one on the sign-in page.",

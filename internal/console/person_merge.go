@@ -22,7 +22,8 @@ func (p *People) setEmail(r *http.Request, v *Visit) (area.Action, error) {
 	call := p.call("The same by API", http.MethodPatch, fmt.Sprintf("/operator/v1/users/%d", u.ID))
 	says := []string{
 		"The new address is not proven until the person opens the link that we mail to it. Until then the person " +
-			"sees no license. Both addresses are told, the person is signed out everywhere, and the password is deleted.",
+			"sees no license. Both addresses are told, the person is signed out everywhere, and the password is " +
+			"deleted.",
 	}
 	if u.Guest() {
 		says = []string{

@@ -122,7 +122,7 @@ const maxReason = 500
 // The source is unique.
 func (j *Journal) Adjust(source string, amount int64, currency, reason string) error {
 	if amount == 0 {
-		return fault.Field("amount", "must not be 0: a positive amount is owed to the partner, a negative one by the partner.")
+		return fault.Field("amount", "must not be 0. A positive amount is owed to the partner, a negative one by them.")
 	}
 	if err := validate.Currency("currency", currency); err != nil {
 		return err

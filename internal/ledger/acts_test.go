@@ -119,7 +119,8 @@ func TestMoreBackThanPaid(t *testing.T) {
 		return j.Follow(ctx, 1, []ledger.Fact{
 			{Source: "re_1", State: ledger.MoneyBack, Amount: 400},
 			{Source: "dp_1", State: ledger.MoneyLost, Amount: 1000},
-			{Source: "re_2", State: ledger.MoneyBack, Amount: -1}, {Source: "re_3", State: ledger.MoneyBack, Amount: 0},
+			{Source: "re_2", State: ledger.MoneyBack, Amount: -1},
+			{Source: "re_3", State: ledger.MoneyBack, Amount: 0},
 		})
 	})
 	want := map[string]int64{"provider USD": -400, "margin USD": 400}

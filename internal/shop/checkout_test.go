@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"claviger/internal/account"
+	"claviger/internal/license"
 	"claviger/internal/visitor/pagetest"
 )
 
@@ -60,6 +62,49 @@ func TestWhoSeesACheckout(t *testing.T) {
 		return
 	}
 	t.Error("there is no link to the license")
+}
+
+// TestCheckoutOfAMovedLicense: the buyer who no longer owns the license does not see it, with or without a
+// login.
+func TestCheckoutOfAMovedLicense(t *testing.T) {
+	for name, move := range map[string]func(*pagetest.Service, license.License) error{
+		"transferred": func(h *pagetest.Service, l license.License) error {
+			_, err := h.Shop.Licenses.Transfer(t.Context(), pagetest.Tester, l.Key, account.Person{Email: pagetest.Eve})
+			return err
+		},
+		"erased": func(h *pagetest.Service, l license.License) error {
+			_, err := h.Shop.Licenses.EraseUser(t.Context(), pagetest.Tester, l.OwnerID)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, b, _ := annAndLicense(t)
+			stripe := withStripe(t, h)
+			b.Press(b.Get("/products/1"), "Buy Plan 1")
+			session, back := ref(stripe)
+			stripe.Pay(session)
+			b.Follow(b.Get(back)).Want(http.StatusOK, "Connect Tide Planner?")
+			c, err := h.Shop.Payments.ByRef(t.Context(), stripe.Objects("cs")[0].Text("client_reference_id"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, err := h.Shop.Licenses.OfSale(t.Context(), c.PurchaseID)
+			if err == nil {
+				err = move(h, list[0])
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "transferred" {
+				b.Get(back).WantRedirect("/licenses")
+				b.Post("/sign-out")
+			}
+			page := b.Get(back).Want(http.StatusOK, "Your payment is done")
+			if strings.Contains(page.Body, list[0].RedemptionID) || strings.Contains(page.Body, list[0].Key[len(list[0].Key)-4:]) {
+				t.Errorf("the page shows the license: %s", page.Text())
+			}
+		})
+	}
 }
 
 // knowsNothing checks that a page names neither the purchase nor its price.

@@ -119,3 +119,24 @@ func TestRequestRefundOfOthers(t *testing.T) {
 		t.Errorf("stored %+v, %v", list, err)
 	}
 }
+
+// TestRequestOfAMergedBuyer: a merge moves the request with the license, so that it can be granted.
+func TestRequestOfAMergedBuyer(t *testing.T) {
+	h, _, l, work := refundable(t)
+	r, err := h.Shop.Payments.RequestRefund(t.Context(), pagetest.Tester, l, l.OwnerID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eve := h.AddUser(pagetest.Eve, pagetest.Password)
+	if _, err := h.SignIn.Merges.People(t.Context(), pagetest.Tester, l.OwnerID, eve.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Shop.Payments.GrantRequest(t.Context(), pagetest.Tester, r.ID); err != nil {
+		t.Errorf("granted: %v", err)
+	}
+	work()
+	list, err := h.Shop.Payments.Requests.OfUser(t.Context(), eve.ID)
+	if err != nil || len(list) != 1 || list[0].State != refundrequest.Refunded {
+		t.Errorf("the requests of the other buyer: %+v, %v", list, err)
+	}
+}
