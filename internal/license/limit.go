@@ -27,7 +27,8 @@ type buyerLimits struct {
 }
 
 // readLimits reads the limits of a partner's plans from the lowest to the highest tier, and counts
-// the owners' licenses of each plan. Ended licenses do not count.
+// the owners' licenses of each plan. Ended licenses do not count, and neither do those that a guest
+// bought: anyone can type an address and pay.
 func readLimits(
 	ctx context.Context,
 	tx *sqldb.Tx,
@@ -44,7 +45,7 @@ func readLimits(
 		tx,
 		func(r *sqldb.Row, c *counted) error { return r.Scan(&c.ownerID, &c.tier, &c.n) },
 		`SELECT owner_id, tier, count(*) FROM licenses WHERE owner_id = ANY($1) AND owner_id <> 0 AND partner_id = $2
-			AND NOT ended
+			AND NOT ended AND NOT from_guest
 		GROUP BY owner_id, tier`,
 		owners,
 		partnerID,
@@ -157,7 +158,7 @@ func (r *Store) AtLimit(
 	plans []partner.Plan,
 ) (map[int]License, error) {
 	list, err := sqldb.All(ctx, r.reader(), scan, `SELECT `+columns+` FROM licenses
-		WHERE owner_id = $1 AND owner_id <> 0 AND partner_id = $2 AND NOT ended ORDER BY id DESC
+		WHERE owner_id = $1 AND owner_id <> 0 AND partner_id = $2 AND NOT ended AND NOT from_guest ORDER BY id DESC
 		LIMIT $3`, userID, partnerID, mostOwned)
 	if err != nil {
 		return nil, fmt.Errorf("list the licenses of a buyer: %w", err)

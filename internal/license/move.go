@@ -42,6 +42,12 @@ func (o Owned) partners(ctx context.Context, users []int64) ([]int64, error) {
 	return list, nil
 }
 
+// MarkGuests queues the mark of the licenses that guests bought; see readLimits. It comes before Move,
+// and before a guest becomes an account.
+func (o Owned) MarkGuests(users []int64) {
+	o.tx.Queue(`UPDATE licenses SET from_guest = TRUE WHERE owner_id = ANY($1) AND owner_id <> 0`, users)
+}
+
 // Moved counts what Move gave to another user.
 type Moved struct{ Licenses, Purchases, Refunds int64 }
 

@@ -82,6 +82,7 @@ func (s *Store) proving(
 			if err != nil {
 				return err
 			}
+			owned.MarkGuests(guests)
 			into, by, err := prove(tx)
 			if err != nil || into.ID == 0 {
 				return err
@@ -120,6 +121,9 @@ func (s *Store) move(ctx context.Context, tx *sqldb.Tx, by audit.Actor, owned li
 	was, err := account.Absorb(ctx, tx, from, into, now)
 	if err != nil {
 		return err
+	}
+	if was.Guest() {
+		owned.MarkGuests([]int64{from})
 	}
 	moved, err := owned.Move(ctx, from, into)
 	if err != nil {

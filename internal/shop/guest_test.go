@@ -14,7 +14,6 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/event"
 	"claviger/internal/license"
-	"claviger/internal/partner"
 	"claviger/internal/payment/fakestripe"
 	"claviger/internal/visitor/pagetest"
 	"claviger/internal/wire"
@@ -297,8 +296,23 @@ func TestGuestLinkAgain(t *testing.T) {
 	g.NewBrowser().Get(newest).Want(http.StatusGone, "This link was used already")
 }
 
+// wantsOne checks that the visitor can buy one license of the plan, and no second one.
+func (g guests) wantsOne(b *pagetest.Browser) {
+	g.Helper()
+	if to := b.Press(b.Get("/products/1"), "Buy Plan 1").Header.Get("Location"); !strings.HasPrefix(to, g.stripe.URL) {
+		g.Errorf("what guests bought uses up the limit: it leads to %q", to)
+	}
+	session, back := ref(g.stripe)
+	g.stripe.Pay(session)
+	b.Follow(b.Get(back))
+	page := b.Get("/products/1")
+	if text := page.Text(); strings.Contains(text, "Buy Plan 1") || !strings.Contains(text, "Open your license") {
+		g.Errorf("after the own purchase: %s", text)
+	}
+}
+
 // TestGuestsOfOneAddress: any proof of an address takes over all its paid guests, also beyond the
-// limit of the plan, and no other ones.
+// limit of the plan, and no other ones. Their licenses leave the limit to the owner.
 func TestGuestsOfOneAddress(t *testing.T) {
 	for name, prove := range map[string]func(g guests, b *pagetest.Browser){
 		"link of the purchase": func(g guests, b *pagetest.Browser) { g.confirm(b, newcomer) },
@@ -314,14 +328,7 @@ func TestGuestsOfOneAddress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGuests(t)
-			plan, err := g.Shop.Partners.Plan(t.Context(), g.Partner.ID, 1)
-			if err != nil {
-				t.Fatal(err)
-			}
-			plan.MaxPerBuyer = partner.BuyerLimitOf(1)
-			if _, _, err := g.Shop.Partners.PutPlan(t.Context(), pagetest.Tester, g.Partner.ID, plan); err != nil {
-				t.Fatal(err)
-			}
+			putPlan(t, g.Service, 4900, 1)
 			one := g.NewBrowser()
 			_, l := g.buy(one, newcomer)
 			_, m := g.buy(one, newcomer) // in the same browser: another guest
@@ -343,8 +350,24 @@ func TestGuestsOfOneAddress(t *testing.T) {
 			if u.Email != newcomer || u.ProvenAt.IsZero() || g.owner(m).ID != u.ID || g.owner(others).ID == u.ID {
 				t.Errorf("owners: %+v, %+v, %+v", u, g.owner(m), g.owner(others))
 			}
+			g.wantsOne(b)
 			g.stripe.Pay(session) // who pays later gets a link of their own
 			unpaid.Follow(unpaid.Get(back)).Want(http.StatusOK, "Connect Tide Planner?")
 		})
 	}
+}
+
+// TestGuestMergedByAdmin: an admin's merge leaves the limit to the owner, too.
+func TestGuestMergedByAdmin(t *testing.T) {
+	g := newGuests(t)
+	putPlan(t, g.Service, 4900, 1)
+	_, l := g.buy(g.NewBrowser(), "typo@example.com")
+	ann := g.AddUser(pagetest.Ann, pagetest.Password)
+	if _, err := g.SignIn.Merges.People(t.Context(), pagetest.Tester, g.owner(l).ID, ann.ID); err != nil {
+		t.Fatal(err)
+	}
+	if u := g.owner(l); u.ID != ann.ID {
+		t.Fatalf("the owner is %+v", u)
+	}
+	g.wantsOne(g.NewBrowser().SignIn(pagetest.Ann, pagetest.Password))
 }
