@@ -8,11 +8,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +19,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"claviger/internal/account"
+	"claviger/internal/accounting"
 	"claviger/internal/answers"
 	"claviger/internal/api"
 	"claviger/internal/audit"
@@ -32,6 +31,7 @@ import (
 	"claviger/internal/export"
 	"claviger/internal/httpd"
 	"claviger/internal/job"
+	"claviger/internal/ledger"
 	"claviger/internal/license"
 	"claviger/internal/mail"
 	"claviger/internal/merge"
@@ -78,6 +78,7 @@ type Services struct {
 	Support      *support.Store
 	Today        *today.Store
 	Payments     *payment.Store
+	Accounting   *accounting.Store
 	Merges       *merge.Store
 
 	Simulator *simulator.Simulator
@@ -152,6 +153,9 @@ func NewOn(ctx context.Context, db *sqldb.DB, cfg Config) (*App, error) {
 func (a *App) build(ctx context.Context, db *sqldb.DB) error {
 	cfg := a.cfg
 	if err := migrate(ctx, db, cfg); err != nil {
+		return err
+	}
+	if err := ledger.Begin(ctx, db, cfg.Now()); err != nil {
 		return err
 	}
 	box, err := a.sealer(ctx, db)
@@ -280,9 +284,10 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	}
 	r.Licenses = &license.Store{
 		DB: db, Now: a.cfg.Now, Events: r.Events, Gather: &license.Gatherer{}, Log: a.log, Accounts: r.Accounts,
-		Tell: a.notices(r.Mail),
+		Tell: a.notices(r.Mail), Defaults: a.cfg.Defaults,
 	}
 	r.Payments = a.payments(r, box)
+	r.Accounting = a.accounting(r)
 	r.OAuth = a.connect(r, box)
 	r.Today = a.today(r)
 	r.Stats = &stats.Store{DB: db, Now: a.cfg.Now}
@@ -381,20 +386,3 @@ func (a *App) PprofAddr() string { return a.server.PprofAddr() }
 
 // URL returns the public URL of the service, without a trailing slash.
 func (a *App) URL() string { return a.url }
-
-// hostOf returns the host of a URL, with its port.
-func hostOf(address string) string {
-	_, rest, _ := strings.Cut(address, "://")
-	host, _, _ := strings.Cut(rest, "/")
-	return host
-}
-
-// reachable returns an address that can be dialled: a listener on all addresses is reached by
-// localhost.
-func reachable(addr string) string {
-	host, port, err := net.SplitHostPort(addr)
-	if ip := net.ParseIP(host); err == nil && (host == "" || ip != nil && ip.IsUnspecified()) {
-		return net.JoinHostPort("localhost", port)
-	}
-	return addr
-}

@@ -13,6 +13,7 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/httpd"
+	"claviger/internal/ledger"
 	"claviger/internal/mail"
 	"claviger/internal/notice"
 	"claviger/internal/payment"
@@ -73,6 +74,7 @@ type Config struct {
 	MailBuyers          notice.Audience      // buyers who get emails about their purchases
 	MailOff             []mail.Kind          // kinds of emails to buyers that are not sent
 	RefundRequests      payment.RequestMode  // whether refund requests wait for a person
+	Defaults            ledger.Defaults      // terms of partners without their own
 	Log                 *slog.Logger         // nil is standard error, by LogLevel and LogFormat
 
 	Withheld    map[string]string // files of systemd's credentials that this user cannot read, by setting

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"claviger/internal/account"
+	"claviger/internal/accounting"
 	"claviger/internal/bulk"
 	"claviger/internal/dispatch"
 	"claviger/internal/license"
@@ -112,6 +113,9 @@ func (a *App) work() []func(context.Context) {
 		a.job(linksJob, a.linkMailer.Wake, a.linkMailer.Run),
 		a.job(keysJob, nil, a.firstKeys),
 		a.job(paymentJob, a.paymentJob.Wake, a.paymentJob.Run),
+		a.job(ledgerJob, nil, (&accounting.Job{
+			Store: a.services.Accounting, Ran: a.runs.Of(ledgerJob, accounting.Every),
+		}).Run),
 		a.job(statsJob, nil, (&stats.Counter{
 			Store: a.services.Stats, Log: a.log, Ran: a.runs.Of(statsJob, 2*time.Second),
 		}).Run),

@@ -39,6 +39,7 @@ const (
 	pruningJob      = "pruning"
 	answersJob      = "pruning of answers"
 	paymentJob      = "payments"
+	ledgerJob       = "ledger"
 	schemaJob       = "schema"
 	backupJob       = "backups"
 )

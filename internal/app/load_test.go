@@ -16,6 +16,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/app"
 	"claviger/internal/httpd"
+	"claviger/internal/ledger"
 	"claviger/internal/notice"
 	"claviger/internal/payment"
 	"claviger/internal/ui"
@@ -61,6 +62,7 @@ func TestDefaults(t *testing.T) {
 	dev.AdminAddr, dev.DB, dev.RateLimit, dev.LogFormat, dev.AllowPrivateTargets = "", "", 0, app.Short, true
 	dev.DrainDelay = new(time.Duration)
 	dev.RequireSecondFactor, dev.StaffLife, dev.StaffIdle = account.RequireNone, ui.SessionLife, ui.SessionIdle
+	dev.Defaults = ledger.Defaults{Set: true, ShareBP: 7000}
 	if diff := cmp.Diff(dev, app.Defaults(app.Dev), cmpopts.IgnoreFields(app.Config{}, "Origins")); diff != "" {
 		t.Errorf("dev (-want +got):\n%s", diff)
 	}

@@ -246,6 +246,12 @@ var settings = []Setting{
 		set:   refundMode,
 	},
 	{
+		Name: "default-share", Value: "n", dev: "7000",
+		Help: "What partners without terms of their own earn, in basis points of the price, such as 7000 for 70 %; " +
+			"without it, their sales are not divided",
+		set: defaultShare,
+	},
+	{
 		Name: "mail-from", Value: "address",
 		Help: "Who mails are from, such as Acme Licensing <licenses@example.com>",
 		set:  mailFrom,

@@ -48,6 +48,29 @@ func (j *Journal) MakePayable(ctx context.Context, purchaseID int64) error {
 	return nil
 }
 
+// Stays says whether a bank reviews some of the buyer's money, and whether all of it is still here.
+type Stays struct{ Disputed, Whole bool }
+
+// Stays returns the state of the money of a posted sale.
+func (j *Journal) Stays(ctx context.Context, purchaseID int64) (Stays, error) {
+	s, err := j.load(ctx, purchaseID)
+	if err != nil || s == nil {
+		return Stays{}, err
+	}
+	return Stays{Disputed: s.Disputed > 0, Whole: s.Back == 0}, nil
+}
+
+// Postpone has a sale checked again at a later time whether it becomes payable.
+func (j *Journal) Postpone(ctx context.Context, purchaseID int64, at time.Time) error {
+	s, err := j.load(ctx, purchaseID)
+	if err != nil || s == nil {
+		return err
+	}
+	s.lookAt = at
+	j.touch(s)
+	return nil
+}
+
 // Settle posts that a sale was settled outside the ledger, together with its earlier refunds. A dispute
 // that is open now is not settled.
 func (j *Journal) Settle(ctx context.Context, purchaseID int64) error {

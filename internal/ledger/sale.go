@@ -42,8 +42,8 @@ const (
 	ByPartner     Collector = "partner"
 )
 
-// whole is a share of everything, in basis points.
-const whole = 10_000
+// Whole is a share of everything, in basis points.
+const Whole = 10_000
 
 // Bearer names the party that bears the fees of the provider.
 type Bearer string
@@ -115,7 +115,7 @@ func portion(amount int64, ratios ...Ratio) int64 {
 
 // share returns the partner's share of the price, reduced in proportion to the money that is back.
 func (s Sale) share(back int64) int64 {
-	all := portion(s.Gross, Ratio{s.Division.ShareBP, whole})
+	all := portion(s.Gross, Ratio{s.Division.ShareBP, Whole})
 	return all - portion(all, Ratio{back, s.Gross})
 }
 
@@ -125,7 +125,7 @@ func (d Division) bears(f Fee) int64 {
 	case PartnerBears:
 		return portion(f.Amount, f.Rate)
 	case ByShare:
-		return portion(f.Amount, f.Rate, Ratio{d.ShareBP, whole})
+		return portion(f.Amount, f.Rate, Ratio{d.ShareBP, Whole})
 	case MarketplaceBears:
 	}
 	return 0

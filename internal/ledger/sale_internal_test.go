@@ -20,7 +20,7 @@ func TestPortion(t *testing.T) {
 			t.Fatalf("%d × %d / %d = %d, want %s", amount, numerator, denominator, got, want)
 		}
 	}
-	if got := portion(math.MaxInt64, Ratio{whole, whole}); got != math.MaxInt64 {
+	if got := portion(math.MaxInt64, Ratio{Whole, Whole}); got != math.MaxInt64 {
 		t.Errorf("all of the highest amount is %d", got)
 	}
 	if got := portion(0, Ratio{}); got != 0 {
@@ -166,7 +166,7 @@ func anySale(random *rand.Rand) Sale {
 	}
 	if random.IntN(3) > 0 {
 		bears := []Bearer{MarketplaceBears, PartnerBears, ByShare}[random.IntN(3)]
-		s.Division = &Division{ShareBP: random.Int64N(whole + 1), Bears: bears}
+		s.Division = &Division{ShareBP: random.Int64N(Whole + 1), Bears: bears}
 	}
 	if random.IntN(2) == 0 {
 		s.Back = random.Int64N(s.Gross*3/2 + 1)

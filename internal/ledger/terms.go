@@ -76,8 +76,8 @@ const maxDays = 365
 func (t *Terms) check(now time.Time) error {
 	const share = "must be from 0 to %d basis points: %d is all of the price."
 	switch {
-	case t.ShareBP < 0 || t.ShareBP > whole:
-		return fault.Field("share", share, whole, whole)
+	case t.ShareBP < 0 || t.ShareBP > Whole:
+		return fault.Field("share", share, Whole, Whole)
 	case t.Bears != MarketplaceBears && t.Bears != PartnerBears && t.Bears != ByShare:
 		return fault.Field("fees", "must be marketplace, partner or share.")
 	case t.Days < refundDays || t.Days > maxDays:
@@ -91,9 +91,9 @@ func (t *Terms) check(now time.Time) error {
 		)
 	}
 	for tier, bp := range t.Plans {
-		if tier < 1 || bp < 0 || bp > whole {
+		if tier < 1 || bp < 0 || bp > Whole {
 			return fault.Field(
-				"plans", "must have tiers from 1 on, each with 0 to %d basis points; tier %d is not.", whole, tier,
+				"plans", "must have tiers from 1 on, each with 0 to %d basis points; tier %d is not.", Whole, tier,
 			)
 		}
 	}

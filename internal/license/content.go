@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"claviger/internal/account"
+	"claviger/internal/ledger"
 	"claviger/internal/secret"
 )
 
@@ -32,18 +33,28 @@ func (p Purchase) content() string {
 	if p.BuyerID != 0 {
 		text += fmt.Sprintf(" buyer_id=%d", p.BuyerID)
 	}
-	return secret.Hash(text + byShop(p.Shop))
+	return secret.Hash(text + byShop(p.Shop) + collectedBy(p.Collected))
 }
 
 // content returns the hash of the license, its new plan and the price.
 func (c PlanChange) content(key string) string {
-	return secret.Hash(fmt.Sprintf("%s %d %d %q", key, c.Tier, c.AmountCents, c.Currency) + byShop(c.Shop))
+	return secret.Hash(fmt.Sprintf("%s %d %d %q", key, c.Tier, c.AmountCents, c.Currency) + byShop(c.Shop) +
+		collectedBy(c.Collected))
 }
 
 // byShop returns the suffix of the text of an order of the shop.
 func byShop(shop bool) string {
 	if shop {
 		return " shop=true"
+	}
+	return ""
+}
+
+// collectedBy returns the suffix of the text of an order that the partner was paid for. To name the
+// marketplace is the same as to name nobody.
+func collectedBy(c ledger.Collector) string {
+	if c == ledger.ByPartner {
+		return " collected_by=partner"
 	}
 	return ""
 }

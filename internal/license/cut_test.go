@@ -98,8 +98,21 @@ func refundOf(o license.RefundOrder, before ...string) func(s *script) func() er
 }
 
 var refundActs = acts{
-	"a license":         refundOf(license.RefundOrder{ExternalID: "r-1"}, "plan 2 up"),
-	"a purchase":        refundOf(license.RefundOrder{PurchaseExternalID: "base"}),
+	"a license":  refundOf(license.RefundOrder{ExternalID: "r-1"}, "plan 2 up"),
+	"a purchase": refundOf(license.RefundOrder{PurchaseExternalID: "base"}),
+	"a paid license": func(s *script) func() error {
+		l := s.paid("sold")
+		return func() error {
+			return errOf(s.licenses.Refund(s.Context(), tester, license.RefundOrder{LicenseKey: l.Key}))
+		}
+	},
+	"the reversal of a paid license": func(s *script) func() error {
+		f, err := s.licenses.Refund(s.Context(), tester, license.RefundOrder{LicenseKey: s.paid("sold").Key})
+		if err != nil {
+			s.Fatal(err)
+		}
+		return func() error { return errOf(s.licenses.ReverseRefund(s.Context(), tester, f.ID)) }
+	},
 	"a reported refund": refundOf(license.RefundOrder{PurchaseExternalID: "base", Reported: true}, "plan 2 up"),
 	"free links":        refundOf(license.RefundOrder{FreeOnly: true}, "plan 2 up"),
 	"a purchase by its id": func(s *script) func() error {
@@ -190,8 +203,11 @@ func (s *script) erase(name string) func() error {
 }
 
 var saleActs = acts{
-	"a plan change":            plain("plan 2 up"),
-	"a paid plan change":       plain("plan 2 up 100 USD 0 paid"),
+	"a plan change":      plain("plan 2 up"),
+	"a paid plan change": plain("plan 2 up 100 USD 0 paid"),
+	"with amounts": func(s *script) func() error {
+		return func() error { return errOf(s.tryBuy(s.priced("sold"))) }
+	},
 	"in the shop with a limit": func(s *script) func() error { return s.orders(inShop(s.l.PartnerID, 1, person("bob"), "one")) },
 	"to a buyer named by id": func(s *script) func() error {
 		return s.orders(license.Order{By: tester, Purchase: license.Purchase{PartnerID: s.l.PartnerID, Tier: 1, Quantity: 1, BuyerID: s.user("bob").ID}})
@@ -227,6 +243,19 @@ var saleActs = acts{
 			return err
 		}
 	},
+}
+
+// priced returns an order of three licenses with a price.
+func (s *script) priced(external string) license.Purchase {
+	return license.Purchase{
+		PartnerID: s.l.PartnerID, Tier: 1, Quantity: 3, AmountCents: 10_000, Currency: "USD", ExternalID: external,
+	}
+}
+
+// paid sells licenses with a price and returns the first one.
+func (s *script) paid(external string) license.License {
+	s.Helper()
+	return s.buy(s.priced(external))[0]
 }
 
 // orders returns an act that sells an order.

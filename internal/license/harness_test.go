@@ -9,6 +9,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/event"
 	"claviger/internal/fault"
+	"claviger/internal/ledger"
 	"claviger/internal/license"
 	"claviger/internal/paging"
 	"claviger/internal/partner"
@@ -195,4 +196,39 @@ func (h *harness) verify() {
 	}
 	zero("wrong counters", `SELECT count(*) FROM partner_counters AS c WHERE
 		licenses <> (SELECT count(*) FROM licenses WHERE partner_id = c.partner_id) OR events <> (SELECT count(*) FROM events WHERE partner_id = c.partner_id)`)
+	h.verifyLedger(zero)
+}
+
+// verifyLedger checks that each sale with an amount is posted, with the part of it that is refunded.
+func (h *harness) verifyLedger(zero func(what, sql string)) {
+	h.Helper()
+	zero("sales without a mark", `SELECT count(*) FROM purchases WHERE posted = FALSE`)
+	zero("refunds without a mark", `SELECT count(*) FROM refunds WHERE posted_at < created_at OR posted_at < reversed_at`)
+	zero("sales that are posted wrongly", `SELECT count(*) FROM purchases AS p LEFT JOIN ledger_sales AS s ON s.purchase_id = p.id
+		WHERE p.amount_cents <> 0 AND p.currency <> '' AND (s.gross IS NULL OR s.gross <> p.amount_cents OR s.collected <> p.collected_by)
+		OR (p.amount_cents = 0 OR p.currency = '') AND s.gross IS NOT NULL`)
+	zero("wrong refunds of sales that the provider was not paid for", `SELECT count(*) FROM ledger_sales AS s WHERE collected <> 'provider'
+		AND back <> (SELECT s.gross * count(CASE WHEN refund_id <> 0 THEN 1 END) / count(*) FROM purchase_links AS k WHERE k.purchase_id = s.purchase_id)`)
+	partners, err := sqldb.All(h.Context(), h.db, sqldb.Value[int64], `SELECT id FROM partners`)
+	if err != nil {
+		h.Fatal(err)
+	}
+	for _, id := range partners {
+		for _, mistake := range h.mistakes(id) {
+			h.Errorf("partner %d: %s", id, mistake)
+		}
+	}
+}
+
+// mistakes returns the mistakes in the ledger of a partner.
+func (h *harness) mistakes(partnerID int64) (list []string) {
+	h.Helper()
+	err := h.db.Read(h.Context(), func(tx *sqldb.Tx) (err error) {
+		list, err = ledger.Check(h.Context(), tx, partnerID)
+		return err
+	})
+	if err != nil {
+		h.Fatal(err)
+	}
+	return list
 }

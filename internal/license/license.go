@@ -14,6 +14,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/event"
 	"claviger/internal/fault"
+	"claviger/internal/ledger"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
 )
@@ -25,6 +26,8 @@ type Store struct {
 	Events *event.Log   // nil: deliveries wait for a dispatcher of another node
 	Gather *Gatherer    // nil: each purchase has its own transaction
 	Log    *slog.Logger // nil: slog.Default()
+
+	Defaults ledger.Defaults // terms of partners without their own
 
 	Accounts *account.Store // confirms to people that they deleted their account; nil: does not
 

@@ -26,6 +26,7 @@ type partnerTx struct {
 
 	onUncovered   func(ctx context.Context, tx *sqldb.Tx, at time.Time, lost, settled []int64) error // may be nil
 	lost, settled []int64                                                                            // for onUncovered
+	returned      []int64                                                                            // see postReturned
 	way           way
 	seen          map[string]string
 
@@ -173,6 +174,9 @@ func (t *partnerTx) noteUncovered(s *state) {
 		was := i < len(s.seen) && uncovered(s.seen, i)
 		is := uncovered(s.chain, i)
 		closed := i < len(s.seen) && s.seen[i].refundID == 0 && k.refundID != 0
+		if i < len(s.seen) && s.seen[i].refundID != k.refundID {
+			t.returned = append(t.returned, k.purchaseID)
+		}
 		switch {
 		case k.amount == 0 || was == is && !closed:
 		case is:

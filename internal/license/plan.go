@@ -9,6 +9,7 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/idempotency"
+	"claviger/internal/ledger"
 	"claviger/internal/sqldb"
 )
 
@@ -17,7 +18,8 @@ type PlanChange struct {
 	Tier        int
 	AmountCents int64
 	Currency    string
-	Credit      int64 // money of earlier purchases that reduced the price, in the same currency
+	Collected   ledger.Collector // "": the marketplace
+	Credit      int64            // money of earlier purchases that reduced the price, in the same currency
 	ExternalID  string
 	Shop        bool // ordered on the pages of this service
 	Idempotency idempotency.Request
@@ -75,6 +77,7 @@ func (r *Store) changePlan(
 	now, chain := queueState(tx, l.ID)
 	lookup := idempotency.QueueLookup(tx, external)
 	saleID := sqldb.NextIDs(tx, "purchase_ids", 1)
+	terms := r.queueTerms(tx, l.PartnerID, c.AmountCents, c.Currency)
 	t, err := r.partnerTx(ctx, tx, by, pending)
 	if err != nil {
 		return License{}, err
@@ -103,7 +106,10 @@ func (r *Store) changePlan(
 	if err != nil {
 		return License{}, fmt.Errorf("allocate a purchase id: %w", err)
 	}
-	t.changePlan(s, id, c)
+	sale := t.changePlan(s, id, c)
+	if err := t.postSales(ctx, terms, sale); err != nil {
+		return License{}, err
+	}
 	if c.Then != nil {
 		c.Then(tx, id)
 	}
@@ -156,15 +162,16 @@ func ErrCreditGone() error {
 }
 
 // changePlan writes the purchase and the change of the license.
-func (t *partnerTx) changePlan(s *state, saleID int64, c PlanChange) {
+func (t *partnerTx) changePlan(s *state, saleID int64, c PlanChange) Sale {
 	sale := Sale{
 		ID: saleID, PartnerID: s.PartnerID, Kind: PlanUpgrade, ExternalID: c.ExternalID, Tier: c.Tier, Quantity: 1,
 		AmountCents: c.AmountCents, Currency: c.Currency, UserID: s.OwnerID, Shop: c.Shop, CreatedAt: t.now,
-		RefundUntil: c.RefundUntil,
+		RefundUntil: c.RefundUntil, Collected: collector(c.Collected, c.Paid),
 	}
 	insertSales(t.tx, sale) // before the link that refers to it
 	s.chain = append(s.chain, newLink(len(s.chain)+1, sale, c.Credit))
 	t.writeChange(s, "license.plan", event.PlanChanged)
 	t.addPlanNews(s, sale)
 	t.counters.Save(t.tx)
+	return sale
 }

@@ -22,6 +22,7 @@ func (h *harness) everything() []string {
 		`SELECT CAST(count(*) AS TEXT) FROM events`, `SELECT CAST(count(*) AS TEXT) FROM deliveries`, `SELECT CAST(count(*) AS TEXT) FROM audit_entries`,
 		`SELECT CAST(count(*) AS TEXT) FROM refunds WHERE reversed_at = 0`, `SELECT CAST(count(*) AS TEXT) FROM refund_items`, `SELECT CAST(count(*) AS TEXT) FROM purchases`,
 		`SELECT email || erased_at FROM users ORDER BY id`, `SELECT CAST(count(*) AS TEXT) FROM idempotency_keys`,
+		`SELECT kind || source || lines FROM ledger_postings ORDER BY id`, `SELECT account || amount FROM ledger_balances ORDER BY account, currency`,
 	} {
 		rows, err := sqldb.All(h.Context(), h.db, sqldb.Value[string], sql)
 		if err != nil {

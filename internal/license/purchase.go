@@ -10,6 +10,7 @@ import (
 	"claviger/internal/audit"
 	"claviger/internal/fault"
 	"claviger/internal/idempotency"
+	"claviger/internal/ledger"
 	"claviger/internal/sqldb"
 )
 
@@ -42,8 +43,9 @@ type Purchase struct {
 	Quantity    int
 	AmountCents int64
 	Currency    string
-	ExternalID  string // unique per partner forever, or ""
-	Shop        bool   // sold by the pages of this service, not by a program of the operator
+	Collected   ledger.Collector // "": the marketplace
+	ExternalID  string           // unique per partner forever, or ""
+	Shop        bool             // sold by the pages of this service, not by a program of the operator
 	Idempotency idempotency.Request
 }
 
@@ -57,9 +59,10 @@ type Sale struct {
 	Quantity    int
 	AmountCents int64
 	Currency    string
-	UserID      int64 // 0: without a buyer
-	Shop        bool  // sold by the pages of this service
-	Hundredths  bool  // AmountCents counts hundredths in every currency: it is an old sale
+	Collected   ledger.Collector // "": a node of the previous release sold it
+	UserID      int64            // 0: without a buyer
+	Shop        bool             // sold by the pages of this service
+	Hundredths  bool             // AmountCents counts hundredths in every currency: it is an old sale
 	CreatedAt   time.Time
 	SoldAt      time.Time // of an import: the original sale; zero: at CreatedAt
 	RefundUntil time.Time // of an order that is being sold; see Order. It is not stored here
@@ -69,7 +72,7 @@ type Sale struct {
 }
 
 const saleColumns = `id, partner_id, kind, external_id, tier, quantity, amount_cents, currency, user_id, shop,
-	created_at, sold_at, content, id <= ` + lastOldAmount
+	created_at, sold_at, content, collected_by, id <= ` + lastOldAmount
 
 // lastOldAmount is the last purchase with amounts in hundredths in every currency.
 const lastOldAmount = `(SELECT last_purchase FROM old_amounts)`
@@ -89,6 +92,7 @@ func scanSale(r *sqldb.Row, s *Sale) error {
 		&s.CreatedAt,
 		&s.SoldAt,
 		&s.content,
+		(*string)(&s.Collected),
 		&s.Hundredths,
 	)
 }
@@ -99,12 +103,12 @@ func insertSales(tx *sqldb.Tx, sales ...Sale) {
 	for i, s := range sales {
 		rows[i] = []any{
 			s.ID, s.PartnerID, int(s.Kind), s.ExternalID, s.Tier, s.Quantity, s.AmountCents, s.Currency,
-			s.UserID, s.Shop, s.CreatedAt, s.SoldAt, s.content,
+			s.UserID, s.Shop, s.CreatedAt, s.SoldAt, s.content, true, string(s.Collected),
 		}
 	}
 	tx.Insert("purchases", []string{
 		"id", "partner_id", "kind", "external_id", "tier", "quantity", "amount_cents", "currency", "user_id",
-		"shop", "created_at", "sold_at", "content",
+		"shop", "created_at", "sold_at", "content", "posted", "collected_by",
 	}, rows)
 }
 

@@ -126,8 +126,8 @@ func (r *Store) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o Refu
 		ctx,
 		tx,
 		sqldb.Value[int64],
-		`INSERT INTO refunds (partner_id, external_id, reason, created_at, reversed_at)
-		VALUES ($1, $2, $3, $4, 0) RETURNING id`,
+		`INSERT INTO refunds (partner_id, external_id, reason, created_at, reversed_at, posted_at)
+		VALUES ($1, $2, $3, $4, 0, $4) RETURNING id`,
 		f.PartnerID,
 		f.ExternalID,
 		f.Reason,
@@ -141,6 +141,9 @@ func (r *Store) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o Refu
 			return Refund{}, err
 		}
 		f.Licenses = append(f.Licenses, s.License)
+	}
+	if err := t.postReturned(ctx, f.ID); err != nil {
+		return Refund{}, err
 	}
 	t.counters.Save(tx)
 	t.recordRefund(f)
@@ -338,39 +341,6 @@ func (r *Store) reverse(
 	return f, err
 }
 
-// StandingRefunds returns the refunds of licenses that were not reversed, oldest first, without
-// their licenses. A refund of several of the licenses is listed once.
-func (r *Store) StandingRefunds(ctx context.Context, licenseIDs []int64) ([]Refund, error) {
-	list, err := sqldb.All(ctx, r.DB, scanRefund, `SELECT `+refundColumns+` FROM refunds
-		WHERE id IN (SELECT refund_id FROM refund_items WHERE license_id = ANY($1)) AND reversed_at = 0
-		ORDER BY id`, licenseIDs)
-	if err != nil {
-		return nil, fmt.Errorf("find the refunds of licenses: %w", err)
-	}
-	return list, nil
-}
-
-// StandingRefundsOfSales does the same for purchases and plan changes.
-func (r *Store) StandingRefundsOfSales(ctx context.Context, saleIDs []int64) ([]Refund, error) {
-	list, err := sqldb.All(ctx, r.DB, scanRefund, `SELECT `+refundColumns+` FROM refunds
-		WHERE id IN (SELECT refund_id FROM purchase_links WHERE purchase_id = ANY($1) AND refund_id <> 0)
-		AND reversed_at = 0 ORDER BY id`, saleIDs)
-	if err != nil {
-		return nil, fmt.Errorf("find the refunds of purchases: %w", err)
-	}
-	return list, nil
-}
-
-// refundedLicenses returns the licenses of a refund in their current state.
-func refundedLicenses(ctx context.Context, tx *sqldb.Tx, refundID int64) ([]License, error) {
-	list, err := sqldb.All(ctx, tx, scan, `SELECT `+columns+` FROM licenses
-		WHERE id IN (SELECT license_id FROM refund_items WHERE refund_id = $1) ORDER BY ord`, refundID)
-	if err != nil {
-		return nil, fmt.Errorf("find the licenses of refund %d: %w", refundID, err)
-	}
-	return list, nil
-}
-
 func (t *partnerTx) reopen(ctx context.Context, f *Refund, list []License) error {
 	states, err := t.readStates(ctx, list)
 	if err == nil {
@@ -389,7 +359,10 @@ func (t *partnerTx) reopen(ctx context.Context, f *Refund, list []License) error
 		f.Licenses = append(f.Licenses, s.License)
 	}
 	f.ReversedAt = t.now
-	t.tx.Queue(`UPDATE refunds SET reversed_at = $2 WHERE id = $1`, f.ID, t.now)
+	t.tx.Queue(`UPDATE refunds SET reversed_at = $2, posted_at = $2 WHERE id = $1`, f.ID, t.now)
+	if err := t.postReturned(ctx, f.ID); err != nil {
+		return err
+	}
 	t.counters.Save(t.tx)
 	return t.tell(ctx)
 }

@@ -13,6 +13,7 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/fault"
 	"claviger/internal/idempotency"
+	"claviger/internal/ledger"
 	"claviger/internal/paging"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
@@ -79,6 +80,7 @@ type saleSet struct {
 	known      map[string]Sale // existing and new sales, by external id
 	made       []Sale
 	drafts     []event.Draft
+	terms      *ledger.Opening // nil: no order has an amount
 }
 
 // sellSet sells the orders and sets their results. After an error nothing is sold.
@@ -103,7 +105,9 @@ func (r *Store) sellSet(ctx context.Context, orders []*order) (err error) {
 				return err
 			}
 		}
-		s.save()
+		if err := s.save(ctx); err != nil {
+			return err
+		}
 		r.record(tx, orders)
 		if err := s.tell(ctx); err != nil {
 			return err
@@ -155,7 +159,7 @@ func (r *Store) readSet(ctx context.Context, tx *sqldb.Tx, orders []*order) (*sa
 	saleIDs := sqldb.NextIDs(tx, "purchase_ids", len(orders))
 	licenseIDs := sqldb.NextIDs(tx, "license_ids", licenses)
 	s.buyers = account.QueueFinder(tx, persons...)
-	s.queueBuyers(tx)
+	s.queueRest(tx, r.Defaults)
 	var err error
 	if s.partnerTx, err = r.partnerTx(ctx, tx, audit.Actor{}, pending); err != nil {
 		s.partnerTx, s.refusal = &partnerTx{tx: tx}, err
@@ -183,10 +187,14 @@ func (r *Store) readSet(ctx context.Context, tx *sqldb.Tx, orders []*order) (*sa
 	return s, s.knowBuyers(ctx)
 }
 
-// queueBuyers queues the query for the buyers that orders name by id.
-func (s *saleSet) queueBuyers(tx *sqldb.Tx) {
+// queueRest queues the queries that only some orders need: for buyers that are named by id, and for
+// the posting of amounts.
+func (s *saleSet) queueRest(tx *sqldb.Tx, d ledger.Defaults) {
 	var ids []int64
 	for _, o := range s.orders {
+		if s.terms == nil && earns(o.AmountCents, o.Currency) {
+			s.terms = ledger.Queue(tx, o.PartnerID, d)
+		}
 		if o.BuyerID != 0 {
 			ids = append(ids, o.BuyerID)
 		}
@@ -305,7 +313,7 @@ func (s *saleSet) sell(o *order, buyerID int64) error {
 		ID: s.saleIDs[0], PartnerID: o.PartnerID, Kind: NewLicense, ExternalID: o.ExternalID, Tier: o.Tier,
 		Quantity:    o.Quantity,
 		AmountCents: o.AmountCents, Currency: o.Currency, UserID: buyerID, Shop: o.Shop, CreatedAt: s.now,
-		RefundUntil: o.RefundUntil, content: o.content,
+		RefundUntil: o.RefundUntil, Collected: collector(o.Collected, o.Paid), content: o.content,
 	}
 	s.saleIDs = s.saleIDs[1:]
 	for _, id := range s.licenseIDs[:o.Quantity] {
@@ -328,11 +336,11 @@ func (s *saleSet) sell(o *order, buyerID int64) error {
 	return s.once.Add(o.Idempotency, outcome{PurchaseID: sale.ID}, s.now)
 }
 
-// save queues the rows of all new sales.
-func (s *saleSet) save() {
+// save queues the rows of all new sales and their postings.
+func (s *saleSet) save(ctx context.Context) error {
 	s.once.Store()
 	if len(s.made) == 0 {
-		return
+		return nil
 	}
 	insertSales(s.tx, s.made...)
 	var licenses []License
@@ -354,6 +362,7 @@ func (s *saleSet) save() {
 	s.log.Append(s.tx, s.drafts...)
 	s.counters.Save(s.tx)
 	audit.RecordAll(s.tx, s.now, s.acts())
+	return s.postSales(ctx, s.terms, s.made...)
 }
 
 // acts returns the audit entries of the sales.

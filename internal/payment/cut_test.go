@@ -241,6 +241,9 @@ var sums = [...]string{
 	`SELECT count(*) FROM payment_problems`,
 	`SELECT count(*) FROM payment_problems WHERE done_at = 0`,
 	`SELECT count(*) FROM audit_entries`,
+	`SELECT count(*) FROM ledger_postings`,
+	`SELECT coalesce(sum(gross), 0) FROM ledger_postings`,
+	`SELECT count(*) FROM ledger_facts`,
 	"cs",
 	"re",
 }

@@ -51,11 +51,12 @@ func (d *Dispute) save(tx *sqldb.Tx, now time.Time) {
 	if d.Ended() {
 		d.nextAt = time.Time{}
 	}
-	tx.Queue(`INSERT INTO payment_disputes (`+disputeColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10,
-			$11, $12, $13, $14, $15, $16, $17, $18, $19)
+	tx.Queue(`INSERT INTO payment_disputes (`+disputeColumns+`, posted_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
+			$10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $9)
 		ON CONFLICT (provider_id)
 		DO UPDATE SET amount = excluded.amount, currency = excluded.currency, status = excluded.status,
-			held = excluded.held, tries = excluded.tries, updated_at = excluded.updated_at, next_at = excluded.next_at,
+			held = excluded.held, tries = excluded.tries, updated_at = excluded.updated_at,
+			posted_at = excluded.updated_at, next_at = excluded.next_at,
 			charge_id = excluded.charge_id, reason = excluded.reason, due_by = excluded.due_by,
 			has_evidence = excluded.has_evidence, past_due = excluded.past_due, submissions = excluded.submissions,
 			earlier_submissions = excluded.earlier_submissions, told_at = excluded.told_at,
@@ -87,7 +88,10 @@ const isUnanswered = isOpen + ` AND status IN ('` + needsResponse + `', '` + inq
 func (d *Dispute) holds() bool { return d.Status == needsResponse || d.Status == underReview }
 
 // lost reports whether the buyer got the money back.
-func (d *Dispute) lost() bool { return d.Status == "lost" || d.Status == "prevented" }
+func (d *Dispute) lost() bool { return d.Status == "lost" || d.Status == prevented }
+
+// prevented is the provider's word for a dispute that it ended by a refund.
+const prevented = "prevented"
 
 // Inquiry reports whether the bank only asks a question.
 func (d *Dispute) Inquiry() bool {

@@ -1,6 +1,7 @@
 package payment_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -41,6 +42,7 @@ type harness struct {
 	partner  int64
 	buyer    account.User
 	ahead    time.Duration // offset of the clock
+	broken   bool          // the test drops tables
 	stopped  time.Time     // the stopped clock's time without ahead; zero: it runs
 	log      strings.Builder
 }
@@ -75,6 +77,7 @@ func newHarness(t testing.TB) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { h.verifyLedger(context.WithoutCancel(t.Context())) })
 	return h
 }
 

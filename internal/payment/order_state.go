@@ -145,20 +145,23 @@ func derive(ctx context.Context, tx *sqldb.Tx, list []Checkout) error {
 		return err
 	}
 	for i := range list {
-		of := func(id int64) bool { return id == list[i].ID }
-		var r []*Refund
-		for n := range back {
-			if of(back[n].CheckoutID) {
-				r = append(r, &back[n])
-			}
-		}
-		var d []*Dispute
-		for n := range open {
-			if of(open[n].CheckoutID) {
-				d = append(d, &open[n])
-			}
-		}
+		r, d := ofCheckout(list[i].ID, back, open)
 		list[i].Order = orderState(list[i], r, d)
 	}
 	return nil
+}
+
+// ofCheckout returns the refunds and disputes of one checkout.
+func ofCheckout(id int64, refunds []Refund, disputes []Dispute) (r []*Refund, d []*Dispute) {
+	for i := range refunds {
+		if refunds[i].CheckoutID == id {
+			r = append(r, &refunds[i])
+		}
+	}
+	for i := range disputes {
+		if disputes[i].CheckoutID == id {
+			d = append(d, &disputes[i])
+		}
+	}
+	return r, d
 }

@@ -92,14 +92,15 @@ func (f *Refund) save(tx *sqldb.Tx, now time.Time) {
 		tx.Queue(
 			`INSERT INTO payment_refunds (request, provider_id, checkout_id, intent_id, license_key, amount, currency,
 				status, external_id,
-			reason, failure, tries, created_at, updated_at, next_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
+			reason, failure, tries, created_at, updated_at, next_at, posted_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $14)`,
 			args...)
 		return
 	}
 	tx.Queue(
 		`UPDATE payment_refunds
-			SET provider_id = $2, status = $3, failure = $4, tries = $5, updated_at = $6, next_at = $7, amount = $8
+			SET provider_id = $2, status = $3, failure = $4, tries = $5, updated_at = $6, posted_at = $6, next_at = $7,
+				amount = $8
 			WHERE id = $1`,
 		f.ID,
 		f.ProviderID,

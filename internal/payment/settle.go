@@ -61,7 +61,7 @@ func (b *Store) changeIn(ctx context.Context, tx *sqldb.Tx, id int64, merge func
 		return err
 	}
 	w.save()
-	return nil
+	return w.post(ctx)
 }
 
 func (w *work) load(ctx context.Context) error {

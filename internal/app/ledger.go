@@ -1,0 +1,30 @@
+package app
+
+import (
+	"fmt"
+	"strconv"
+
+	"claviger/internal/accounting"
+	"claviger/internal/ledger"
+)
+
+// accounting returns the store that keeps the ledger up to date.
+func (a *App) accounting(r *Services) *accounting.Store {
+	return &accounting.Store{
+		DB: r.DB, Now: a.cfg.Now, Defaults: a.cfg.Defaults, Licenses: r.Licenses, Payments: r.Payments, Log: a.log,
+	}
+}
+
+// defaultShare sets the share of partners without terms.
+func defaultShare(c *Config, value string) error {
+	if value == "" {
+		c.Defaults = ledger.Defaults{}
+		return nil
+	}
+	n, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || n < 0 || n > ledger.Whole {
+		return fmt.Errorf("must be a number of basis points from 0 to %d, such as 7000 for 70 %%", ledger.Whole)
+	}
+	c.Defaults = ledger.Defaults{Set: true, ShareBP: n}
+	return nil
+}
