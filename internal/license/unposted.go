@@ -67,10 +67,12 @@ func Unposted(ctx context.Context, tx *sqldb.Tx, partnerID int64, before time.Ti
 		of[s.ID] = &list[i]
 	}
 	now := sqldb.QueueQuery(tx, scanReturned, `SELECT k.purchase_id, count(*), count(f.id),
-			COALESCE(max(f.created_at), 0) FROM purchase_links AS k LEFT JOIN refunds AS f ON f.id = k.refund_id AND k.refund_id <> 0
+			COALESCE(max(f.created_at), 0)
+		FROM purchase_links AS k LEFT JOIN refunds AS f ON f.id = k.refund_id AND k.refund_id <> 0
 		WHERE k.purchase_id = ANY($1) GROUP BY k.purchase_id`, ids)
 	then := sqldb.QueueQuery(tx, scanReturned, `SELECT k.purchase_id, count(*), count(f.id),
-			COALESCE(max(f.created_at), 0) FROM purchase_links AS k JOIN refund_items AS i ON i.license_id = k.license_id AND i.seq = k.seq
+			COALESCE(max(f.created_at), 0)
+		FROM purchase_links AS k JOIN refund_items AS i ON i.license_id = k.license_id AND i.seq = k.seq
 		JOIN refunds AS f ON f.id = i.refund_id
 		WHERE k.purchase_id = ANY($1) AND f.created_at < $2 AND (f.reversed_at = 0 OR f.reversed_at >= $2)
 		GROUP BY k.purchase_id`, ids, before)
