@@ -62,12 +62,12 @@ domain         : audit job prune  # own tables and rules; a command takes the ac
     event      : fault paging webhook sqldb
     simulator  : fault paging secret courier diagnose scenario partner profile webhook event sqldb
     stats      : event webhook sqldb
-    ledger     : fault validate partner sqldb
+    ledger     : fault paging validate partner sqldb
     refundrequest : fault validate money mail partner account sqldb
     license    : fault paging secret idempotency ledger event partner account profile stats refundrequest sqldb
     notice     : plural money mail partner account license sqldb
     payment    : fault paging secret money cluster mail ledger partner account refundrequest license sqldb
-    accounting : money cluster ledger license payment refundrequest sqldb
+    accounting : fault secret money cluster idempotency partner ledger license payment refundrequest sqldb
     merge      : fault validate account license payment sqldb
     oauth      : fault validate secret wire sealing sqldb partner account profile license
     support    : fault paging validate money sqldb mail partner account profile webhook event license notice payment oauth

@@ -174,8 +174,8 @@ func TestFailedReads(t *testing.T) {
 	}
 }
 
-// refundDays stores the partner, whose product has refund_days.
-func (b *books) refundDays(days int) {
+// RefundDays stores the partner, whose product has refund_days.
+func (b *books) RefundDays(days int) {
 	b.t.Helper()
 	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
@@ -201,7 +201,7 @@ func (b *books) refundDays(days int) {
 // TestTimes: the terms say when a sale becomes payable, and each posting has the time of its fact.
 func TestTimes(t *testing.T) {
 	b := newBooks(t)
-	b.refundDays(14)
+	b.RefundDays(14)
 	value := func(query string) time.Time {
 		at, err := sqldb.One(t.Context(), b.db, sqldb.Value[time.Time], query)
 		if err != nil {

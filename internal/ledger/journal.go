@@ -119,7 +119,7 @@ func (j *Journal) divide(s *stored, t *Terms) {
 	d := t.of(s.tier)
 	s.Division = &d
 	days := t.Days
-	if days == refundDays {
+	if days == RefundDays {
 		days = j.days
 	}
 	s.dueAt = s.soldAt.AddDate(0, 0, days)

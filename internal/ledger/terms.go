@@ -11,8 +11,8 @@ import (
 	"claviger/internal/validate"
 )
 
-// refundDays, as Terms.Days, means the days in which a buyer of the product may ask for a refund.
-const refundDays = -1
+// RefundDays, as Terms.Days, means the days in which a buyer of the product may ask for a refund.
+const RefundDays = -1
 
 // Terms divide the sales of a partner from BeginsAt on.
 type Terms struct {
@@ -48,7 +48,7 @@ func (d Defaults) terms() *Terms {
 	if !d.Set {
 		return nil
 	}
-	return &Terms{ShareBP: d.ShareBP, Bears: MarketplaceBears, Days: refundDays}
+	return &Terms{ShareBP: d.ShareBP, Bears: MarketplaceBears, Days: RefundDays}
 }
 
 const termsColumns = `id, partner_id, begins_at, share_bp, plans, bears, days, smallest, created_at`
@@ -80,9 +80,9 @@ func (t *Terms) check(now time.Time) error {
 		return fault.Field("share", share, Whole, Whole)
 	case t.Bears != MarketplaceBears && t.Bears != PartnerBears && t.Bears != ByShare:
 		return fault.Field("fees", "must be marketplace, partner or share.")
-	case t.Days < refundDays || t.Days > maxDays:
+	case t.Days < RefundDays || t.Days > maxDays:
 		return fault.Field(
-			"payable_after", "must be from 0 to %d days, or missing for the product's refund_days.", maxDays,
+			"payable_after", "must be from 0 to %d days, or -1 for the refund_days of the product.", maxDays,
 		)
 	case t.BeginsAt.Before(now):
 		return fault.Field(
@@ -140,6 +140,16 @@ func History(ctx context.Context, r sqldb.Reader, partnerID int64) ([]Terms, err
 		return nil, fmt.Errorf("read the terms of partner %d: %w", partnerID, err)
 	}
 	return list, nil
+}
+
+// NewestTerms returns the terms of a partner that were added last.
+func NewestTerms(ctx context.Context, r sqldb.Reader, partnerID int64) (Terms, error) {
+	t, err := sqldb.One(ctx, r, scanTerms, `SELECT `+termsColumns+` FROM ledger_terms WHERE partner_id = $1
+		ORDER BY id DESC LIMIT 1`, partnerID)
+	if err != nil {
+		return t, fmt.Errorf("read the newest terms of partner %d: %w", partnerID, err)
+	}
+	return t, nil
 }
 
 // current returns the terms that count at a time; nil: none. The list has the latest first.

@@ -31,12 +31,13 @@ var writes = []struct{ method, path, body string }{
 	{"PUT", "/operator/v1/partners/1/plans/9", `{"name":"N","price_cents":1,"currency":"EUR","checkout_url":"","external_ref":""}`},
 	{"POST", "/operator/v1/partners/1/redeliver", `{"from":"2026-03-01T00:00:00Z","to":"2026-03-02T00:00:00Z","only_failed":false}`},
 	{"POST", "/operator/v1/users", `{"email":"u@b.example","name":"N","external_id":"u-1"}`},
-	{"POST", purchases, `{"partner_id":1,"tier":1,"user":{"email":"a@b.example"},"quantity":1,"amount_cents":1,"currency":"EUR","external_id":"o-1"}`},
+	{"POST", purchases, `{"partner_id":1,"tier":1,"user":{"email":"a@b.example"},"quantity":1,"amount_cents":1,"currency":"EUR","collected_by":"partner","external_id":"o-1"}`},
+	{"POST", "/operator/v1/partners/1/terms", `{"share":1,"plans":[{"tier":1,"share":5}],"fees":"partner","payable_after":1,"smallest_payout":[{"currency":"EUR","amount":1}],"begins_at":"2200-01-01T00:00:00Z"}`},
 	{"POST", refunds, `{"license_key":"{key}","partner_id":1,"purchase_external_id":"order-1","external_id":"r-1","reason":"R"}`},
 	{"POST", "/operator/v1/licenses/{key}/hold", `{"reason":"held"}`},
 	{"POST", "/operator/v1/licenses/{key}/activate", `{"user":{"email":"ada@example.com","name":"","external_id":""}}`},
 	{"POST", "/operator/v1/licenses/{key}/transfer", `{"user":{"email":"b@b.example","name":"","external_id":""}}`},
-	{"POST", "/operator/v1/licenses/{key}/plan", `{"tier":2,"amount_cents":1,"currency":"EUR","external_id":"p-1"}`},
+	{"POST", "/operator/v1/licenses/{key}/plan", `{"tier":2,"amount_cents":1,"currency":"EUR","collected_by":"marketplace","external_id":"p-1"}`},
 }
 
 // TestHostileMembers puts every hostile value into every member of every body. None makes the

@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"claviger/internal/account"
+	"claviger/internal/accounting"
 	"claviger/internal/answers"
 	"claviger/internal/audit"
 	"claviger/internal/bulk"
@@ -28,16 +29,17 @@ import (
 // Operator serves the routes. All services must be set.
 type Operator struct {
 	answers.Common
-	Accounts *account.Store
-	Merges   *merge.Store
-	Profiles *profile.Store
-	Webhooks *webhook.Outbox
-	Audit    *audit.Log
-	Bulk     *bulk.Store
-	Service  Service
-	Support  *support.Store
-	TestMail *outage.TestMailer
-	Data     *answers.Person
+	Accounts   *account.Store
+	Accounting *accounting.Store
+	Merges     *merge.Store
+	Profiles   *profile.Store
+	Webhooks   *webhook.Outbox
+	Audit      *audit.Log
+	Bulk       *bulk.Store
+	Service    Service
+	Support    *support.Store
+	TestMail   *outage.TestMailer
+	Data       *answers.Person
 
 	// Payments are those of the payment provider, if any.
 	Payments *payment.Store
@@ -117,7 +119,8 @@ func (o *Operator) Routes() []wire.Route {
 	}, o.saleRoutes(auth, on, list), o.userRoutes(on, list), o.sessionRoutes(on), o.contactRoutes(on),
 		o.deliveryRoutes(on, list),
 		o.exportRoutes(list), o.bulkRoutes(on, list), o.serviceRoutes(on, list), o.paymentRoutes(on),
-		o.searchRoutes(on, list), o.orderRoutes(on, list), o.refundRequestRoutes(on, list))
+		o.searchRoutes(on, list), o.orderRoutes(on, list), o.refundRequestRoutes(on, list),
+		o.ledgerRoutes(on, list))
 }
 
 // may returns the check that a token has a scope.

@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"claviger/internal/account"
+	"claviger/internal/fault"
+	"claviger/internal/ledger"
 	"claviger/internal/license"
 	"claviger/internal/money"
 	"claviger/internal/paging"
@@ -35,6 +37,7 @@ type purchaseJSON struct {
 	Quantity    int       `json:"quantity"`
 	AmountCents int64     `json:"amount_cents"`
 	Currency    string    `json:"currency"`
+	CollectedBy string    `json:"collected_by,omitempty"` // "": sold by 1.0.0
 	ExternalID  string    `json:"external_id"`
 	UserID      int64     `json:"user_id"`
 	CreatedAt   wire.Time `json:"created_at"`
@@ -48,7 +51,7 @@ func purchaseOf(s license.Sale) purchaseJSON {
 			s.AmountCents,
 			s.Currency,
 			s.Hundredths,
-		), Currency: s.Currency, ExternalID: s.ExternalID, UserID: s.UserID,
+		), Currency: s.Currency, CollectedBy: string(s.Collected), ExternalID: s.ExternalID, UserID: s.UserID,
 		CreatedAt: wire.Time(s.CreatedAt), SoldAt: mayTime(s.SoldAt),
 	}
 }
@@ -71,6 +74,7 @@ type purchaseBody struct {
 	Quantity    *int64      `json:"quantity"`
 	AmountCents int64       `json:"amount_cents"`
 	Currency    string      `json:"currency"`
+	CollectedBy *string     `json:"collected_by"` // nil: the marketplace
 	ExternalID  string      `json:"external_id"`
 }
 
@@ -81,20 +85,37 @@ func (b purchaseBody) order() (license.Purchase, error) {
 		quantity = *b.Quantity
 	}
 	externalID, err := text("external_id", b.ExternalID)
+	collected, collecting := collector(b.CollectedBy)
 	err = cmp.Or(err,
 		partnerID(b.PartnerID),
 		number("tier", b.Tier, 1, partner.MaxTier),
 		number("quantity", quantity, 1, license.MaxQuantity),
 		number("amount_cents", b.AmountCents, 0, maxAmount),
-		currency(b.Currency))
+		currency(b.Currency),
+		collecting)
 	p := license.Purchase{
 		PartnerID: b.PartnerID, Tier: int(b.Tier), Quantity: int(quantity),
-		AmountCents: b.AmountCents, Currency: b.Currency, ExternalID: externalID,
+		AmountCents: b.AmountCents, Currency: b.Currency, Collected: collected, ExternalID: externalID,
 	}
 	if b.User != nil && err == nil {
 		p.Buyer, err = b.User.buyer()
 	}
 	return p, err
+}
+
+// collector returns the party that took the money, as the body names it.
+func collector(name *string) (ledger.Collector, error) {
+	if name == nil {
+		return ledger.ByMarketplace, nil
+	}
+	c := ledger.Collector(*name)
+	switch c {
+	case ledger.ByMarketplace, ledger.ByPartner:
+		return c, nil
+	case ledger.ByProvider:
+		return c, fault.Field("collected_by", "must be marketplace or partner. Only the shop sells what Stripe was paid for.")
+	}
+	return c, fault.Field("collected_by", "must be marketplace or partner.")
 }
 
 func (o *Operator) purchase(w http.ResponseWriter, r *http.Request, t account.Token) error {
@@ -150,23 +171,27 @@ func (o *Operator) listPurchases(w http.ResponseWriter, r *http.Request, _ accou
 
 // planChangeBody records a plan change.
 type planChangeBody struct {
-	Tier        int64  `json:"tier"`
-	AmountCents int64  `json:"amount_cents"`
-	Currency    string `json:"currency"`
-	ExternalID  string `json:"external_id"`
+	Tier        int64   `json:"tier"`
+	AmountCents int64   `json:"amount_cents"`
+	Currency    string  `json:"currency"`
+	CollectedBy *string `json:"collected_by"` // nil: the marketplace
+	ExternalID  string  `json:"external_id"`
 }
 
 // order converts the body for package license.
 func (b planChangeBody) order() (license.PlanChange, error) {
 	externalID, err := text("external_id", b.ExternalID)
+	collected, collecting := collector(b.CollectedBy)
 	err = cmp.Or(err,
 		number("tier", b.Tier, 1, partner.MaxTier),
 		number("amount_cents", b.AmountCents, 0, maxAmount),
-		currency(b.Currency))
+		currency(b.Currency),
+		collecting)
 	return license.PlanChange{
 		Tier:        int(b.Tier),
 		AmountCents: b.AmountCents,
 		Currency:    b.Currency,
+		Collected:   collected,
 		ExternalID:  externalID,
 	}, err
 }

@@ -57,6 +57,12 @@ GET    /operator/v1/orders/{id}                    read sell support
 GET    /operator/v1/payments/problems            read sell support
 POST   /operator/v1/payments/problems/{id}/refund  sell
 POST   /operator/v1/payments/problems/{id}/dismiss sell
+GET    /operator/v1/ledger                        read sell support
+GET    /operator/v1/ledger/from                   read sell support
+POST   /operator/v1/ledger/adjustments
+GET    /operator/v1/partners/{id}/balances        read sell support
+GET    /operator/v1/partners/{id}/terms           read sell support
+POST   /operator/v1/partners/{id}/terms
 GET    /operator/v1/refund-requests               read sell support
 GET    /operator/v1/refund-requests/{id}          read sell support
 POST   /operator/v1/refund-requests/{id}/refund   sell

@@ -3,6 +3,7 @@ package claviger_test
 import (
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"claviger/internal/apptest"
 	"claviger/internal/partner"
@@ -65,8 +66,32 @@ func marketPayments(t *testing.T, h *apptest.Harness, stripe *fakestripe.Server,
 			t.Errorf("declined %+v, %v", r, err)
 		}
 	}
+	checkLedger(t, c, partnerID)
 	must(c.SetPlanChangePrice(ctx, partnerID, operator.PlanChangePrice{PlanChangePrice: "full_price"}))(t)
 	if p := must(c.PlanChangePrice(ctx, partnerID))(t); p.PlanChangePrice != "full_price" {
 		t.Errorf("costs %+v", p)
+	}
+}
+
+// checkLedger gives the partner terms, adjusts its balance and reads the postings.
+func checkLedger(t *testing.T, c *operator.Client, partnerID int64) {
+	t.Helper()
+	ctx := t.Context()
+	if terms := must(c.AddTerms(ctx, partnerID, operator.NewTerms{Share: 7000}))(t); terms.Share != 7000 || terms.PayableAfter != -1 {
+		t.Errorf("terms %+v", terms)
+	}
+	if list := must(c.Terms(ctx, partnerID))(t); list.Size != 1 {
+		t.Errorf("all terms %+v", list)
+	}
+	must(c.Adjust(ctx, operator.NewAdjustment{PartnerID: partnerID, Amount: 1500, Currency: "EUR", Reason: "A prize"}))(t)
+	filter := operator.PostingFilter{PartnerID: partnerID, Kind: "adjustment", From: time.Now().Add(-time.Hour), To: time.Now().Add(time.Hour)}
+	if list := all(t, c.Ledger(ctx, filter)); len(list) != 1 || list[0].Reason != "A prize" {
+		t.Errorf("adjustments %+v", list)
+	}
+	if list := must(c.Balances(ctx, partnerID))(t); list.Size == 0 {
+		t.Error("no balances")
+	}
+	if must(c.LedgerFrom(ctx))(t).From.IsZero() {
+		t.Error("the ledger has not begun")
 	}
 }

@@ -533,16 +533,185 @@ type UserSessionList struct {
 	Items []UserSession `json:"items"`
 }
 
+// CollectedBy: who took the money. `marketplace`: your own checkout did, and the partner's
+// share is owed to the partner. `partner`: the partner was paid directly, and owes your
+// part. It can't be changed later.
+type CollectedBy string
+
+// The words of CollectedBy.
+const (
+	CollectedByMarketplace CollectedBy = "marketplace"
+	CollectedByPartner     CollectedBy = "partner"
+)
+
+// PostingKind is one of a set of words.
+type PostingKind string
+
+// The words of PostingKind.
+const (
+	PostingKindSale           PostingKind = "sale"
+	PostingKindFee            PostingKind = "fee"
+	PostingKindRefund         PostingKind = "refund"
+	PostingKindRefundFailed   PostingKind = "refund_failed"
+	PostingKindDisputeOpened  PostingKind = "dispute_opened"
+	PostingKindDisputeWon     PostingKind = "dispute_won"
+	PostingKindDisputeLost    PostingKind = "dispute_lost"
+	PostingKindPayable        PostingKind = "payable"
+	PostingKindDivided        PostingKind = "divided"
+	PostingKindSettled        PostingKind = "settled"
+	PostingKindUnsettled      PostingKind = "unsettled"
+	PostingKindAdjustment     PostingKind = "adjustment"
+	PostingKindPayoutReserved PostingKind = "payout_reserved"
+	PostingKindPayoutPaid     PostingKind = "payout_paid"
+	PostingKindPayoutReleased PostingKind = "payout_released"
+)
+
+// Account: `provider`: money at Stripe. `external`: money that your own checkout took.
+// `held`: money that the partner took, before its sale is divided. `fees`: fees that you
+// bear. `margin`: what you earned. `share`: what the partner earned, until it becomes
+// payable. `payable`: what a payout may include. `undivided`: sales of a partner without
+// terms. `disputed`: the partner's part of money that a bank examines. `in_payout` and
+// `paid`: what payout runs reserved and paid. `adjustments`: what admins corrected.
+type Account string
+
+// The words of Account.
+const (
+	AccountProvider    Account = "provider"
+	AccountExternal    Account = "external"
+	AccountHeld        Account = "held"
+	AccountFees        Account = "fees"
+	AccountMargin      Account = "margin"
+	AccountShare       Account = "share"
+	AccountPayable     Account = "payable"
+	AccountUndivided   Account = "undivided"
+	AccountDisputed    Account = "disputed"
+	AccountInPayout    Account = "in_payout"
+	AccountPaid        Account = "paid"
+	AccountAdjustments Account = "adjustments"
+)
+
+// Balance is an object of the API.
+type Balance struct {
+	Account Account `json:"account"`
+	// In the smallest unit. Debts are negative.
+	Amount   int64  `json:"amount"`
+	Currency string `json:"currency"`
+}
+
+// BalanceList is an object of the API.
+type BalanceList struct {
+	// How many items are in this answer.
+	Size  int       `json:"size"`
+	Items []Balance `json:"items"`
+}
+
+// Posting is an object of the API.
+type Posting struct {
+	ID        int64       `json:"id"`
+	Kind      PostingKind `json:"kind"`
+	PartnerID int64       `json:"partner_id"`
+	// `0` when it is about no purchase.
+	PurchaseID int64 `json:"purchase_id"`
+	// Of the purchase.
+	Tier int `json:"tier"`
+	// What it is about. There is one posting of a kind for each.
+	Source string `json:"source"`
+	// What it added to the payments of buyers.
+	Gross    int64  `json:"gross"`
+	Currency string `json:"currency"`
+	// They sum to zero in each currency.
+	Lines []Balance `json:"lines"`
+	// Of an adjustment.
+	Reason    string    `json:"reason"`
+	At        time.Time `json:"at"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// PostingList is an object of the API.
+type PostingList struct {
+	// How many items are in this answer.
+	Size  int       `json:"size"`
+	Items []Posting `json:"items"`
+}
+
+// NewAdjustment is an object of the API.
+type NewAdjustment struct {
+	PartnerID int64 `json:"partner_id"`
+	// In the smallest unit; positive: owed to the partner.
+	Amount   int64  `json:"amount"`
+	Currency string `json:"currency"`
+	// The partner reads it. Name no buyer.
+	Reason string `json:"reason"`
+}
+
+// LedgerFrom is an object of the API.
+type LedgerFrom struct {
+	From rest.Time `json:"from"`
+}
+
+// NewTerms is an object of the API.
+type NewTerms struct {
+	// When they begin; missing: now.
+	BeginsAt *time.Time `json:"begins_at,omitempty"`
+	// What the partner earns, in basis points of the price: 7000 is 70 %.
+	Share int64 `json:"share"`
+	// Other shares for some plans.
+	Plans *[]PlanShare `json:"plans,omitempty"`
+	// Who bears the fees of Stripe; `share`: each its part.
+	Fees *string `json:"fees,omitempty"`
+	// Days after the sale until the share becomes payable; `-1`: the `refund_days` of the
+	// product.
+	PayableAfter *int `json:"payable_after,omitempty"`
+	// The smallest payout in some currencies.
+	SmallestPayout *[]SmallestPayout `json:"smallest_payout,omitempty"`
+}
+
+// PlanShare is an object of the API.
+type PlanShare struct {
+	Tier int `json:"tier"`
+	// In basis points of the price.
+	Share int64 `json:"share"`
+}
+
+// SmallestPayout is an object of the API.
+type SmallestPayout struct {
+	Currency string `json:"currency"`
+	// In the smallest unit.
+	Amount int64 `json:"amount"`
+}
+
+// Terms is an object of the API.
+type Terms struct {
+	ID        int64       `json:"id"`
+	PartnerID int64       `json:"partner_id"`
+	BeginsAt  time.Time   `json:"begins_at"`
+	Share     int64       `json:"share"`
+	Plans     []PlanShare `json:"plans"`
+	Fees      string      `json:"fees"`
+	// `-1`: the `refund_days` of the product.
+	PayableAfter   int              `json:"payable_after"`
+	SmallestPayout []SmallestPayout `json:"smallest_payout"`
+	CreatedAt      time.Time        `json:"created_at"`
+}
+
+// TermsList is an object of the API.
+type TermsList struct {
+	// How many items are in this answer.
+	Size  int     `json:"size"`
+	Items []Terms `json:"items"`
+}
+
 // NewPurchase is an object of the API.
 type NewPurchase struct {
 	PartnerID int64   `json:"partner_id"`
 	Tier      int     `json:"tier"`
 	User      *Person `json:"user,omitempty"`
 	// How many licenses.
-	Quantity    *int    `json:"quantity,omitempty"`
-	AmountCents *int64  `json:"amount_cents,omitempty"`
-	Currency    *string `json:"currency,omitempty"`
-	ExternalID  *string `json:"external_id,omitempty"`
+	Quantity    *int         `json:"quantity,omitempty"`
+	AmountCents *int64       `json:"amount_cents,omitempty"`
+	Currency    *string      `json:"currency,omitempty"`
+	CollectedBy *CollectedBy `json:"collected_by,omitempty"`
+	ExternalID  *string      `json:"external_id,omitempty"`
 }
 
 // Purchase is an object of the API.
@@ -557,6 +726,8 @@ type Purchase struct {
 	// in every currency; a part of the unit is left out.
 	AmountCents int64  `json:"amount_cents"`
 	Currency    string `json:"currency"`
+	// Who took the money; missing for a sale of version 1.0.0.
+	CollectedBy string `json:"collected_by,omitzero"`
 	ExternalID  string `json:"external_id"`
 	// The buyer, `0` when none was named.
 	UserID    int64     `json:"user_id"`
@@ -685,10 +856,11 @@ type PurchaseList struct {
 
 // PlanChange is an object of the API.
 type PlanChange struct {
-	Tier        int     `json:"tier"`
-	AmountCents *int64  `json:"amount_cents,omitempty"`
-	Currency    *string `json:"currency,omitempty"`
-	ExternalID  *string `json:"external_id,omitempty"`
+	Tier        int          `json:"tier"`
+	AmountCents *int64       `json:"amount_cents,omitempty"`
+	Currency    *string      `json:"currency,omitempty"`
+	CollectedBy *CollectedBy `json:"collected_by,omitempty"`
+	ExternalID  *string      `json:"external_id,omitempty"`
 }
 
 // NewRefund is an object of the API.

@@ -492,6 +492,113 @@ export type UserSessionList = {
   items: Array<UserSession>;
 };
 
+/** Who took the money. `marketplace`: your own checkout did, and the partner's share is owed to the partner. `partner`: the partner was paid directly, and owes your part. It can't be changed later. */
+export type CollectedBy = "marketplace" | "partner";
+
+export type PostingKind = "sale" | "fee" | "refund" | "refund_failed" | "dispute_opened" | "dispute_won" | "dispute_lost" | "payable" | "divided" | "settled" | "unsettled" | "adjustment" | "payout_reserved" | "payout_paid" | "payout_released";
+
+/** `provider`: money at Stripe. `external`: money that your own checkout took. `held`: money that the partner took, before its sale is divided. `fees`: fees that you bear. `margin`: what you earned. `share`: what the partner earned, until it becomes payable. `payable`: what a payout may include. `undivided`: sales of a partner without terms. `disputed`: the partner's part of money that a bank examines. `in_payout` and `paid`: what payout runs reserved and paid. `adjustments`: what admins corrected. */
+export type Account = "provider" | "external" | "held" | "fees" | "margin" | "share" | "payable" | "undivided" | "disputed" | "in_payout" | "paid" | "adjustments";
+
+export type Balance = {
+  account: Account;
+  /** In the smallest unit. Debts are negative. */
+  amount: number;
+  currency: string;
+};
+
+export type BalanceList = {
+  /** How many items are in this answer. */
+  size: number;
+  items: Array<Balance>;
+};
+
+export type Posting = {
+  id: number;
+  kind: PostingKind;
+  partner_id: number;
+  /** `0` when it is about no purchase. */
+  purchase_id: number;
+  /** Of the purchase. */
+  tier: number;
+  /** What it is about. There is one posting of a kind for each. */
+  source: string;
+  /** What it added to the payments of buyers. */
+  gross: number;
+  currency: string;
+  /** They sum to zero in each currency. */
+  lines: Array<Balance>;
+  /** Of an adjustment. */
+  reason: string;
+  at: string;
+  created_at: string;
+};
+
+export type PostingList = {
+  /** How many items are in this answer. */
+  size: number;
+  items: Array<Posting>;
+};
+
+export type NewAdjustment = {
+  partner_id: number;
+  /** In the smallest unit; positive: owed to the partner. */
+  amount: number;
+  currency: string;
+  /** The partner reads it. Name no buyer. */
+  reason: string;
+};
+
+export type LedgerFrom = {
+  from: string;
+};
+
+export type NewTerms = {
+  /** When they begin; missing: now. */
+  begins_at?: string;
+  /** What the partner earns, in basis points of the price: 7000 is 70 %. */
+  share: number;
+  /** Other shares for some plans. */
+  plans?: Array<PlanShare>;
+  /** Who bears the fees of Stripe; `share`: each its part. */
+  fees?: "marketplace" | "partner" | "share";
+  /** Days after the sale until the share becomes payable; `-1`: the `refund_days` of the product. */
+  payable_after?: number;
+  /** The smallest payout in some currencies. */
+  smallest_payout?: Array<SmallestPayout>;
+};
+
+export type PlanShare = {
+  tier: number;
+  /** In basis points of the price. */
+  share: number;
+};
+
+export type SmallestPayout = {
+  currency: string;
+  /** In the smallest unit. */
+  amount: number;
+};
+
+export type Terms = {
+  id: number;
+  partner_id: number;
+  begins_at: string;
+  share: number;
+  plans: Array<PlanShare>;
+  fees: "marketplace" | "partner" | "share";
+  /** `-1`: the `refund_days` of the product. */
+  payable_after: number;
+  smallest_payout: Array<SmallestPayout>;
+  created_at: string;
+};
+
+export type TermsList = {
+  /** How many items are in this answer. */
+  size: number;
+  items: Array<Terms>;
+};
+
 export type NewPurchase = {
   partner_id: number;
   tier: number;
@@ -500,6 +607,7 @@ export type NewPurchase = {
   quantity?: number;
   amount_cents?: number;
   currency?: string;
+  collected_by?: CollectedBy;
   external_id?: string;
 };
 
@@ -513,6 +621,8 @@ export type Purchase = {
   /** In the smallest unit of the currency, also of a purchase from when hundredths were counted in every currency; a part of the unit is left out. */
   amount_cents: number;
   currency: string;
+  /** Who took the money; missing for a sale of version 1.0.0. */
+  collected_by?: "provider" | "marketplace" | "partner";
   external_id: string;
   /** The buyer, `0` when none was named. */
   user_id: number;
@@ -633,6 +743,7 @@ export type PlanChange = {
   tier: number;
   amount_cents?: number;
   currency?: string;
+  collected_by?: CollectedBy;
   external_id?: string;
 };
 
@@ -1692,6 +1803,20 @@ export interface Operations {
     path: { kid: string };
     answer: KeyList;
   };
+  /** List postings */
+  "GET /operator/v1/ledger": {
+    query?: { partner_id?: number; kind?: PostingKind; from?: string; to?: string; cursor?: number; limit?: number };
+    answer: PostingList;
+  };
+  /** Adjust the balance of a partner */
+  "POST /operator/v1/ledger/adjustments": {
+    body: NewAdjustment;
+    answer: Posting;
+  };
+  /** Read from when sales count */
+  "GET /operator/v1/ledger/from": {
+    answer: LedgerFrom;
+  };
   /** Search licenses */
   "GET /operator/v1/licenses": {
     query?: { license_key?: string; email?: string; external_id?: string; partner_id?: number; status?: Status; page?: number; limit?: number; order?: "asc" | "desc" };
@@ -1827,6 +1952,11 @@ export interface Operations {
   "DELETE /operator/v1/partners/{id}": {
     path: { id: number };
     answer: undefined;
+  };
+  /** List the balances of a partner */
+  "GET /operator/v1/partners/{id}/balances": {
+    path: { id: number };
+    answer: BalanceList;
   };
   /** List a partner's contacts */
   "GET /operator/v1/partners/{id}/contacts": {
@@ -2006,6 +2136,17 @@ export interface Operations {
     path: { id: number };
     body: SwitchOrder;
     answer: undefined;
+  };
+  /** List the terms of a partner */
+  "GET /operator/v1/partners/{id}/terms": {
+    path: { id: number };
+    answer: TermsList;
+  };
+  /** Give a partner new terms */
+  "POST /operator/v1/partners/{id}/terms": {
+    path: { id: number };
+    body: NewTerms;
+    answer: Terms;
   };
   /** Try a failing endpoint now */
   "POST /operator/v1/partners/{id}/try": {
