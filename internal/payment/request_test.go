@@ -167,6 +167,29 @@ func TestGrantAfterTransfer(t *testing.T) {
 	}
 }
 
+// TestGrantOfNothing: a refund that someone began at Stripe takes all the money, so a grant is refused,
+// and the request still waits for a person.
+func TestGrantOfNothing(t *testing.T) {
+	h := newHarness(t)
+	h.refundDays(14)
+	c, l := h.bought(h.order())
+	r := h.requested(l)
+	theirs := h.stripe.Refund(c.SessionID, 5900, "pending")
+	h.deliver(h.newest())
+	if _, err := h.book.GrantRequest(t.Context(), tester, r.ID); code(err) != "nothing_to_refund" {
+		t.Errorf("granted: %v", err)
+	}
+	h.work()
+	if got := h.requestState(r.ID); got != "requested $59.00" || len(h.stripe.Objects("re")) != 1 {
+		t.Errorf("afterwards: %s, %d refunds at Stripe", got, len(h.stripe.Objects("re")))
+	}
+	h.stripe.SetRefund(theirs, "succeeded")
+	h.deliver(h.newest())
+	if got := h.requestState(r.ID); !strings.HasPrefix(got, "refunded") {
+		t.Errorf("in the end: %s", got)
+	}
+}
+
 // TestRefundDay: the right to a refund ends with the last day in UTC, and later terms of the
 // product do not move it.
 func TestRefundDay(t *testing.T) {
