@@ -72,6 +72,11 @@ var todayWords = map[today.Kind]struct{ title, why, all, query string }{
 		why: "The payment for the plan went back, but a later plan change that cost nothing keeps the license " +
 			"working. Refund the free plan change to end it.",
 	},
+	today.Undivided: {
+		title: "Sales that are not divided",
+		why: "The partner has no terms, and there is no default-share, so nobody knows what they earn. Give the " +
+			"partner terms by the operator API.",
+	},
 	today.MailGivenUp: {title: "Mails that were given up", why: "They did not reach the person.", all: mailsPath},
 	today.CertificateEnds: {
 		title: "Certificates near their end", why: "When it has ended, deliveries to this webhook URL fail.",
@@ -131,6 +136,7 @@ func (t *Today) item(v *Visit, i today.Item) todayItem {
 	case today.URLUnproven:
 		out.Text = "The " + strings.ReplaceAll(strings.TrimSuffix(i.Subject, "_url"), "_", " ") + " URL."
 		out.Button, out.Link = t.linkTo(v, "Check it", urlsPath, i.PartnerID)
+	case today.Undivided: // terms have no page
 	case today.NoContacts:
 		out.Button, out.Link = t.linkTo(v, "Add a contact", contactsPath, i.PartnerID)
 	}

@@ -18,6 +18,24 @@ func Balances(ctx context.Context, r sqldb.Reader, partnerID int64) ([]Balance, 
 	return list, nil
 }
 
+// OfPartner is a balance with its partner.
+type OfPartner struct {
+	PartnerID int64
+	Balance
+}
+
+// UndividedBalances returns balances of sales that are not divided, because the partner has no terms.
+func UndividedBalances(ctx context.Context, r sqldb.Reader, most int) ([]OfPartner, error) {
+	list, err := sqldb.All(ctx, r, func(r *sqldb.Row, b *OfPartner) error {
+		return r.Scan(&b.PartnerID, (*string)(&b.Account), &b.Amount, &b.Currency)
+	}, `SELECT partner_id, account, amount, currency FROM ledger_balances
+		WHERE account = 'undivided' AND amount <> 0 ORDER BY partner_id, currency LIMIT $1`, most)
+	if err != nil {
+		return nil, fmt.Errorf("list the undivided balances: %w", err)
+	}
+	return list, nil
+}
+
 func scanBalance(r *sqldb.Row, b *Balance) error {
 	return r.Scan((*string)(&b.Account), &b.Amount, &b.Currency)
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"claviger/internal/ledger"
 	"claviger/internal/license"
 	"claviger/internal/mail"
 	"claviger/internal/money"
@@ -69,6 +70,27 @@ func (c *collection) suspects(ctx context.Context, tx *sqldb.Tx) error {
 		c.add(Item{Kind: RefundedWorking, PartnerID: s.PartnerID, Partner: partners[s.PartnerID].Name, Subject: s.Key})
 	}
 	c.capped[RefundedWorking] = len(list) == most
+	return err
+}
+
+// undivided adds partners whose sales are not divided.
+func (c *collection) undivided(ctx context.Context, tx *sqldb.Tx) error {
+	list, err := ledger.UndividedBalances(ctx, tx, most)
+	if err != nil {
+		return err
+	}
+	ids := make([]int64, len(list))
+	for i, b := range list {
+		ids[i] = b.PartnerID
+	}
+	partners, err := partner.ByID(ctx, tx, slices.Compact(ids))
+	for _, b := range list {
+		c.add(Item{
+			Kind: Undivided, PartnerID: b.PartnerID, Partner: partners[b.PartnerID].Name, Subject: b.Currency,
+			Count: -b.Amount, Text: money.Text(-b.Amount, b.Currency) + " is not divided.",
+		})
+	}
+	c.capped[Undivided] = len(list) == most
 	return err
 }
 

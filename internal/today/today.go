@@ -38,6 +38,7 @@ const (
 	PaymentProblem  Kind = "payment_problem"  // a payment without a sale, a failed refund
 	RefundRequested Kind = "refund_requested" // a buyer asks for money back, and a person decides
 	RefundedWorking Kind = "refunded_working" // a license works although its payment was refunded
+	Undivided       Kind = "undivided"        // sales of a partner without terms
 	CertificateEnds Kind = "certificate_ends" // of a partner's webhook URL, as last seen
 	KeyEnds         Kind = "key_ends"         // of a key that signs identity tokens
 	URLUnproven     Kind = "url_unproven"     // a URL was never validated
@@ -47,7 +48,7 @@ const (
 // Kinds lists all kinds.
 var Kinds = []Kind{
 	QueueOld, DiskFull, BackupOld, JobFailed, DisputeOpen, PaymentProblem, RefundRequested, RefundedWorking,
-	PlanUnchecked, EndpointParked,
+	Undivided, PlanUnchecked, EndpointParked,
 	EndpointFailing, EventsGivenUp, CannotRedeem, MailGivenUp,
 	CertificateEnds, KeyEnds, URLUnproven, NoContacts,
 }
@@ -153,7 +154,7 @@ func (b *Store) Read(ctx context.Context) (Report, error) {
 	err := b.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		clear(c.items)
 		for _, read := range []func(context.Context, *sqldb.Tx) error{
-			c.queues, c.backup(b.BackupEvery), c.jobs, c.mails, c.disputes, c.payments, c.refundRequests, c.suspects,
+			c.queues, c.backup(b.BackupEvery), c.jobs, c.mails, c.disputes, c.payments, c.refundRequests, c.suspects, c.undivided,
 			c.plans, c.partners,
 		} {
 			if err := read(ctx, tx); err != nil {

@@ -150,6 +150,17 @@ func TestKinds(t *testing.T) {
 			h.Exec(`INSERT INTO refunded_but_working (license_id) SELECT id FROM licenses`)
 			h.Exec(`UPDATE licenses SET ended = TRUE`)
 		}, ""},
+		"sales that are not divided": {
+			func(h *harness) {
+				h.Exec(`INSERT INTO ledger_balances (partner_id, account, currency, amount) SELECT id, 'undivided', 'EUR', -4900 FROM partners`)
+			},
+			"undivided Tide Planner EUR - - 4900 €49.00 is not divided.",
+		},
+		"sales that are divided by now": {
+			func(h *harness) {
+				h.Exec(`INSERT INTO ledger_balances (partner_id, account, currency, amount) SELECT id, 'undivided', 'EUR', 0 FROM partners`)
+			}, "",
+		},
 		"no contacts": {func(h *harness) { h.Exec(`DELETE FROM contacts`) }, "no_contacts Tide Planner  - - 0 "},
 		"a paused partner needs none": {func(h *harness) {
 			h.sell(2, ago(time.Hour))

@@ -1409,7 +1409,7 @@ export type Today = {
 };
 
 export type TodayGroup = {
-  kind: "queue_old" | "disk_full" | "backup_old" | "job_failed" | "dispute_open" | "payment_problem" | "refund_requested" | "refunded_working" | "plan_unchecked" | "endpoint_parked" | "endpoint_failing" | "events_given_up" | "cannot_redeem" | "mail_given_up" | "certificate_ends" | "key_ends" | "url_unproven" | "no_contacts";
+  kind: "queue_old" | "disk_full" | "backup_old" | "job_failed" | "dispute_open" | "payment_problem" | "refund_requested" | "refunded_working" | "undivided" | "plan_unchecked" | "endpoint_parked" | "endpoint_failing" | "events_given_up" | "cannot_redeem" | "mail_given_up" | "certificate_ends" | "key_ends" | "url_unproven" | "no_contacts";
   items: Array<TodayItem>;
   /** How many of the kind are not listed. */
   rest: number;

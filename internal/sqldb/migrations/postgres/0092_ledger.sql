@@ -91,3 +91,4 @@ CREATE TABLE ledger_balances (
 	amount     BIGINT NOT NULL,
 	PRIMARY KEY (partner_id, account, currency)
 );
+CREATE INDEX ledger_balances_undivided ON ledger_balances (partner_id) WHERE account = 'undivided' AND amount <> 0;
