@@ -15,7 +15,7 @@ func doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Try what an install needs, and say what to do where something is missing",
 		Long: "Tries the database (reachable, writable, its schema, its clock), the secret key, the mail server, " +
-			"Stripe (one request), the ports, the public address, the disk and the modes of files, " +
+			"Stripe (one request), the ledger, the ports, the public address, the disk and the modes of files, " +
 			"with the settings of claviger serve and the credentials of its systemd unit. It changes nothing. " +
 			"A line for each: pass, warn, fail or skip, what was found, and what to do.\n\n" +
 			"Run it beside the service, with the same settings. Ends with 4 when a check failed.",

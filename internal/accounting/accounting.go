@@ -1,6 +1,7 @@
 // Package accounting keeps the ledger up to date with the sales, refunds and disputes of other
 // packages: it posts those that nodes of the previous release wrote, and sales from before the ledger;
-// it makes shares payable, and divides sales when a partner gets terms. It owns no table.
+// it makes shares payable, and divides sales when a partner gets terms. Once a day it checks the ledger of
+// every partner. It owns no table.
 package accounting
 
 import (

@@ -101,6 +101,7 @@ func jobsOf() []console.Job {
 		{Name: redeliveriesJob, What: "Sends many events again."},
 		{Name: paymentJob, What: "Asks Stripe about everything a webhook may have missed."},
 		{Name: ledgerJob, What: "Makes the shares of partners payable, and posts what earlier versions sold."},
+		{Name: ledgerCheckJob, What: "Checks once a day that the balances agree with all postings and refunds."},
 		{Name: countJob, What: "Counts the deliveries that wait."},
 		{Name: bulkJob, What: "Does an act on many records, one by one."},
 		{Name: statsJob, What: "Counts what the numbers show."},

@@ -116,6 +116,7 @@ func (a *App) work() []func(context.Context) {
 		a.job(ledgerJob, nil, (&accounting.Job{
 			Store: a.services.Accounting, Ran: a.runs.Of(ledgerJob, accounting.Every),
 		}).Run),
+		a.job(ledgerCheckJob, nil, a.ledgerCheck().Run),
 		a.job(statsJob, nil, (&stats.Counter{
 			Store: a.services.Stats, Log: a.log, Ran: a.runs.Of(statsJob, 2*time.Second),
 		}).Run),

@@ -40,6 +40,7 @@ const (
 	answersJob      = "pruning of answers"
 	paymentJob      = "payments"
 	ledgerJob       = "ledger"
+	ledgerCheckJob  = "check of the ledger"
 	schemaJob       = "schema"
 	backupJob       = "backups"
 )

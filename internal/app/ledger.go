@@ -15,6 +15,14 @@ func (a *App) accounting(r *Services) *accounting.Store {
 	}
 }
 
+// ledgerCheck returns the daily check of the ledger.
+func (a *App) ledgerCheck() *accounting.Check {
+	return &accounting.Check{
+		DB: a.services.DB, Now: a.cfg.Now, Name: ledgerCheckJob,
+		Ran: a.runs.Of(ledgerCheckJob, accounting.CheckEvery), Log: a.log,
+	}
+}
+
 // defaultShare sets the share of partners without terms.
 func defaultShare(c *Config, value string) error {
 	if value == "" {

@@ -6,6 +6,7 @@ package job
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -165,10 +166,25 @@ func scan(r *sqldb.Row, v *Run) error {
 	return err
 }
 
+// runColumns are the columns that scan reads.
+const runColumns = `job, node, began_at, took_us, next_at, succeeded_at, failed_since, error`
+
+// Last returns the last run of a job; zero: it has never run.
+func Last(ctx context.Context, r sqldb.Reader, name string) (Run, error) {
+	last, err := sqldb.One(ctx, r, scan, `SELECT `+runColumns+` FROM job_runs WHERE job = $1`, name)
+	if errors.Is(err, sqldb.ErrNone) {
+		return Run{}, nil
+	}
+	if err != nil {
+		return Run{}, fmt.Errorf("read the last run of a job: %w", err)
+	}
+	return last, nil
+}
+
 // Runs returns the last run of every job that has ever run, by name.
 func Runs(ctx context.Context, r sqldb.Reader) ([]Run, error) {
 	list, err := sqldb.All(ctx, r, scan,
-		`SELECT job, node, began_at, took_us, next_at, succeeded_at, failed_since, error FROM job_runs ORDER BY job`)
+		`SELECT `+runColumns+` FROM job_runs ORDER BY job`)
 	if err != nil {
 		return nil, fmt.Errorf("read the runs of jobs: %w", err)
 	}

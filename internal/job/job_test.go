@@ -86,6 +86,26 @@ func TestRunThatWasCutShort(t *testing.T) {
 	}
 }
 
+// TestLast reads the last run of one job.
+func TestLast(t *testing.T) {
+	t.Parallel()
+	l, c := newLog(t)
+	l.Of("mail", time.Hour)(t.Context(), time.Second, nil)
+	if r, err := job.Last(t.Context(), l.DB, "check"); err != nil || r.Job != "" || !r.BeganAt.IsZero() {
+		t.Errorf("before its first run: %+v, %v", r, err)
+	}
+	r, err := job.Last(t.Context(), l.DB, "mail")
+	if err != nil || r.Job != "mail" || !r.SucceededAt.Equal(c.now) || !r.NextAt.Equal(c.now.Add(time.Hour)) {
+		t.Errorf("after it: %+v, %v", r, err)
+	}
+	if err := l.DB.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := job.Last(t.Context(), l.DB, "mail"); err == nil {
+		t.Error("a closed database was read")
+	}
+}
+
 // TestTroubled finds failed and overdue jobs, and no others.
 func TestTroubled(t *testing.T) {
 	t.Parallel()

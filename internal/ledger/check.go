@@ -40,6 +40,40 @@ func scanBalance(r *sqldb.Row, b *Balance) error {
 	return r.Scan((*string)(&b.Account), &b.Amount, &b.Currency)
 }
 
+// Partners returns the partners with balances or postings, by id.
+func Partners(ctx context.Context, r sqldb.Reader) ([]int64, error) {
+	// The recursion reads one posting per partner: all of a partner may be a million.
+	list, err := sqldb.All(ctx, r, sqldb.Value[int64], `WITH RECURSIVE posted (id) AS (
+			SELECT min(partner_id) FROM ledger_postings
+			UNION ALL
+			SELECT (SELECT min(p.partner_id) FROM ledger_postings AS p WHERE p.partner_id > posted.id)
+				FROM posted WHERE posted.id IS NOT NULL
+		)
+		SELECT id FROM posted WHERE id IS NOT NULL UNION SELECT partner_id FROM ledger_balances ORDER BY 1`)
+	if err != nil {
+		return nil, fmt.Errorf("find the partners with postings: %w", err)
+	}
+	return list, nil
+}
+
+// Sum is an amount in a currency.
+type Sum struct {
+	Currency string
+	Amount   int64
+}
+
+// Unbalanced returns the sum of all balances in each currency in which it is not zero, as it must be. It
+// reads no posting.
+func Unbalanced(ctx context.Context, r sqldb.Reader) ([]Sum, error) {
+	list, err := sqldb.All(ctx, r, func(r *sqldb.Row, s *Sum) error { return r.Scan(&s.Currency, &s.Amount) },
+		`SELECT currency, CAST(sum(amount) AS bigint) FROM ledger_balances
+		GROUP BY currency HAVING sum(amount) <> 0 ORDER BY currency`)
+	if err != nil {
+		return nil, fmt.Errorf("add up the balances: %w", err)
+	}
+	return list, nil
+}
+
 // checkBatch is the number of sales per read.
 const checkBatch = 1000
 

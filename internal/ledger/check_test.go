@@ -124,6 +124,8 @@ func TestFailedReads(t *testing.T) {
 		},
 		"balances": func() (any, error) { return ledger.Balances(t.Context(), b.db, partnerID) },
 		"history":  func() (any, error) { return ledger.History(t.Context(), b.db, partnerID) },
+		"partners": func() (any, error) { return ledger.Partners(t.Context(), b.db) },
+		"sums":     func() (any, error) { return ledger.Unbalanced(t.Context(), b.db) },
 	}
 	for name, act := range map[string]func(context.Context, *ledger.Journal) error{
 		"follow": func(ctx context.Context, j *ledger.Journal) error { return j.Follow(ctx, 1, nil) },
@@ -149,8 +151,8 @@ func TestFailedReads(t *testing.T) {
 	const acts = "divide fee follow payable return settle unsettle"
 	for table, failing := range map[string]string{
 		"ledger_terms": acts + " history", "products": acts, "ledger_sales": acts + " check",
-		"ledger_facts": acts + " check", "ledger_fees": acts + " check", "ledger_postings": "check",
-		"ledger_balances": "balances check",
+		"ledger_facts": acts + " check", "ledger_fees": acts + " check", "ledger_postings": "check partners",
+		"ledger_balances": "balances check partners sums",
 	} {
 		b.exec(`ALTER TABLE ` + table + ` RENAME TO away`)
 		for name, read := range readers {

@@ -154,7 +154,7 @@ func TestKinds(t *testing.T) {
 			func(h *harness) {
 				h.Exec(`INSERT INTO ledger_balances (partner_id, account, currency, amount) SELECT id, 'undivided', 'EUR', -4900 FROM partners`)
 			},
-			"undivided Tide Planner EUR - - 4900 €49.00 is not divided.",
+			"undivided Tide Planner EUR - - 4900 49.00 EUR is not divided.",
 		},
 		"sales that are divided by now": {
 			func(h *harness) {

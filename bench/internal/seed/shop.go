@@ -51,9 +51,9 @@ func addShop(ctx context.Context, tx *sqldb.Tx, partners, from, to int64) error 
 			0, CAST($3 AS bigint), CAST($3 AS bigint), 0
 			FROM n WHERE CAST($4 AS bigint) > 0`,
 		n + `INSERT INTO purchases (id, partner_id, kind, external_id, tier, quantity, amount_cents, currency, user_id,
-			content, created_at)
+			content, created_at, posted)
 			SELECT i, 1 + i % CAST($4 AS bigint), 1, 'order-' || i, 1, 1, 4900, 'USD', ` + buyer + `, '',
-			CAST($3 AS bigint) + i FROM n`,
+			CAST($3 AS bigint) + i, 1 = 1 FROM n`,
 		n + `INSERT INTO purchase_links (license_id, seq, purchase_id, tier, refund_id) SELECT i, 1, i, 1, 0 FROM n
 			WHERE CAST($3 AS bigint) > 0 AND CAST($4 AS bigint) > 0`,
 		words.Replace(n + `INSERT INTO licenses (id, partner_id, ord, license_key, redemption_id, status, tier,

@@ -20,8 +20,8 @@ const (
 			{begun} + i * {spacing}, {begun} + (4 * {n} + i) * {spacing}
 		FROM numbered`
 	worldPurchases = numberedLicenses + `INSERT INTO purchases (id, partner_id, kind, external_id, tier, quantity,
-		amount_cents, currency, user_id, content, created_at)
-		SELECT i, {partner}, 1, 'order-' || i, {tier}, 1, 4900, 'USD', {buyer}, '', {begun} + i * {spacing}
+		amount_cents, currency, user_id, content, created_at, posted)
+		SELECT i, {partner}, 1, 'order-' || i, {tier}, 1, 4900, 'USD', {buyer}, '', {begun} + i * {spacing}, 1 = 1
 		FROM numbered`
 	worldLinks = numberedLicenses + `INSERT INTO purchase_links (license_id, seq, purchase_id, tier,
 		refund_id) SELECT i, 1, i, {tier}, 0 FROM numbered`

@@ -260,53 +260,6 @@ func (l *load) decode(a answer, v any) {
 	}
 }
 
-// sold is a purchase.
-type sold struct {
-	Licenses struct {
-		Items []struct {
-			Key string `json:"license_key"`
-		} `json:"items"`
-	} `json:"licenses"`
-}
-
-// order returns the body of an order with a new number.
-func (l *load) order(email string) map[string]any {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.number++
-	return map[string]any{
-		"partner_id": l.card.Partner.ID, "tier": 1, "external_id": fmt.Sprintf("order-%d", l.number),
-		"user": map[string]string{"email": email},
-	}
-}
-
-// sell sells a license, and changes it twice: three events, whose order counts. The buyer is not the one
-// who connects licenses, because a license on hold cannot be connected.
-func (l *load) sell() {
-	c := &http.Client{Transport: l.through, Timeout: 20 * time.Second}
-	var made sold
-	a := l.send(c, "sale", "POST", "/operator/v1/purchases", l.order("held@example.com"), l.card.OperatorToken, 201)
-	if a.status != http.StatusCreated {
-		return
-	}
-	l.decode(a, &made)
-	at := "/operator/v1/licenses/" + made.Licenses.Items[0].Key
-	l.send(c, "change", "POST", at+"/hold", map[string]string{"reason": "held"}, l.card.OperatorToken, 200)
-	l.send(c, "change", "POST", at+"/reinstate", map[string]string{}, l.card.OperatorToken, 200)
-}
-
-func (l *load) batch() {
-	c := &http.Client{Transport: l.through, Timeout: 20 * time.Second}
-	var list []any
-	for range 5 {
-		list = append(list, l.order(l.card.Buyer.Email))
-	}
-	a := l.send(c, "batch", "POST", "/operator/v1/purchases/batch", list, l.card.OperatorToken, 200)
-	if n := strings.Count(a.body, `"status":201`); a.status == http.StatusOK && n != len(list) {
-		l.Errorf("%d of a batch of %d are sold: %.300s", n, len(list), a.body)
-	}
-}
-
 // signIn signs a person in.
 func (l *load) signIn(c *http.Client, who person) {
 	form := url.Values{"email": {who.Email}, "password": {who.Password}}

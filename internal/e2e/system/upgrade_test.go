@@ -19,9 +19,10 @@ const longestGap = 10 * time.Second
 // steady is how long the load runs on an unchanged set of nodes.
 const steady = 4 * time.Second
 
-// TestRollingUpgrade upgrades three nodes under load, one after another, and goes back, without a
-// failed request or a lost event. Then it proves the rest of docs/upgrade.md: the old form is deleted
-// only when no node needs it, and from then on an older node does not work.
+// TestRollingUpgrade upgrades three nodes under load, one after another, goes back, and forward again,
+// without a failed request, a lost event or a sale that is not posted. Then it proves the rest of
+// docs/upgrade.md: the old form is deleted only when no node needs it, and from then on an older node
+// does not work.
 func TestRollingUpgrade(t *testing.T) {
 	if !sqldbtest.Postgres() {
 		t.Skip("several nodes need PostgreSQL; make system-test starts one")
@@ -46,16 +47,13 @@ func TestRollingUpgrade(t *testing.T) {
 	}
 	t.Logf("the migration took %v", time.Since(began))
 	<-time.After(steady)
-	replace := func(program string) {
-		t.Helper()
+	for _, program := range []string{p.now, p.old, p.now} {
 		for i, n := range nodes {
 			n.stop()
 			nodes[i] = serve(t, program, db, n.addr, public)
 			<-time.After(steady)
 		}
 	}
-	replace(p.now)
-	replace(p.old)
 	hook.count(false)
 	l.end()
 	requests, failed := l.report()
@@ -68,6 +66,7 @@ func TestRollingUpgrade(t *testing.T) {
 	if longest > longestGap {
 		t.Errorf("no delivery for %v", longest)
 	}
+	checkLedger(t, db)
 	finish(t, p, db, public, nodes)
 }
 
@@ -99,6 +98,10 @@ func checkEvents(t *testing.T, url string, hook *receiver) {
 // finish ends the upgrade: with a node of the previous release, one that is paused, and without.
 func finish(t *testing.T, p programs, db, public string, nodes []*node) {
 	t.Helper()
+	for _, i := range []int{0, 2} {
+		nodes[i].stop()
+		nodes[i] = serve(t, p.old, db, nodes[i].addr, public)
+	}
 	addr := nodes[1].addr
 	nodes[1].stop()
 	nodes[1] = serve(t, p.next, db, addr, public) // the following release waits
@@ -133,7 +136,8 @@ func finish(t *testing.T, p programs, db, public string, nodes []*node) {
 	}
 }
 
-// TestUpgradeOnSQLite stops the one process and starts the new version: nothing is lost.
+// TestUpgradeOnSQLite stops the one process and starts the new version, goes back, and forward again:
+// nothing is lost.
 func TestUpgradeOnSQLite(t *testing.T) {
 	p := programsOf(t)
 	db := filepath.Join(t.TempDir(), "claviger.db")
@@ -143,7 +147,7 @@ func TestUpgradeOnSQLite(t *testing.T) {
 	c := seed(t, p.old, db, hook.URL)
 	n := serve(t, p.old, db, addresses[0], public)
 	through := newBalancer(t, addresses[0])
-	for i, program := range []string{p.now, p.old} {
+	for i, program := range []string{p.now, p.old, p.now} {
 		l := begin(t, c, public, through, i*1_000_000) // orders of their own
 		<-time.After(steady)
 		l.end()
@@ -157,6 +161,7 @@ func TestUpgradeOnSQLite(t *testing.T) {
 	}
 	settle(t, db)
 	checkEvents(t, db, hook)
+	checkLedger(t, db)
 	if out, err := command(t, p.now, "migrate", "finish", "--yes", "--db", db); err == nil || !has(out, "stop the service") {
 		t.Errorf("finish while the service runs: %v\n%s", err, out)
 	}
