@@ -44,7 +44,9 @@ func TestPayable(t *testing.T) {
 					h.Fatal(err)
 				}
 			},
-			want: money{ledger.Provider: 5900, ledger.Payable: -4130, ledger.Margin: -1770},
+			want: money{
+				ledger.Provider: 5900 - 201 - 1500, ledger.Fees: 201 + 1500, ledger.Payable: -4130, ledger.Margin: -1770,
+			},
 		},
 		"a hold that is lifted": {
 			before: func(h *harness, _ payment.Checkout, l license.License) {

@@ -9,9 +9,9 @@ import (
 	"claviger/internal/payment"
 )
 
-// stripe asks Stripe once: whether the key works, in which mode, and whether webhooks come here.
+// stripe asks Stripe whether the key works, in which mode, whether webhooks come here, and whether the
+// key may read fees.
 func (e *examination) stripe(ctx context.Context) {
-	const name = "Stripe"
 	if e.cfg.Stripe.Key == "" {
 		return
 	}
@@ -19,8 +19,18 @@ func (e *examination) stripe(ctx context.Context) {
 	if payment.LiveKey(e.cfg.Stripe.Key) {
 		mode = "live"
 	}
+	client := payment.NewStripe(e.cfg.Stripe)
 	url := e.cfg.PublicURL + "/stripe/webhook"
-	found, err := payment.NewStripe(e.cfg.Stripe).Subscription(ctx, url)
+	found, err := client.Subscription(ctx, url)
+	e.stripeEndpoint(mode, url, found, err)
+	if err == nil || callStatus(err) == http.StatusForbidden {
+		e.stripeFees(mode, client.ReadFees(ctx))
+	}
+}
+
+// stripeEndpoint reports on the key, and on the endpoint that Stripe sends webhooks to.
+func (e *examination) stripeEndpoint(mode, url string, found *payment.Subscription, err error) {
+	const name = "Stripe"
 	switch {
 	case err != nil:
 		e.stripeRefused(name, mode, err)
@@ -43,13 +53,26 @@ func (e *examination) stripe(ctx context.Context) {
 	}
 }
 
+// stripeFees reports a restricted key that may not read fees. Other failures were reported before.
+func (e *examination) stripeFees(mode string, err error) {
+	if callStatus(err) == http.StatusForbidden {
+		e.say("Stripe fees", Failed,
+			"Give the restricted key Read for PaymentIntents, Charges and Balance transaction sources at Stripe.",
+			"the key works, in %s mode, but may not read the fees of payments: the ledger has no fees", mode)
+	}
+}
+
+// callStatus returns the status with which Stripe refused a call; 0: it gave no answer.
+func callStatus(err error) int {
+	if call, ok := errors.AsType[*payment.CallError](err); ok {
+		return call.Status
+	}
+	return 0
+}
+
 // stripeRefused explains a call that failed.
 func (e *examination) stripeRefused(name, mode string, err error) {
-	status := 0
-	if call, ok := errors.AsType[*payment.CallError](err); ok {
-		status = call.Status
-	}
-	switch status {
+	switch callStatus(err) {
 	case 0:
 		e.say(name, Failed, "Let this machine reach api.stripe.com.", "%v", err)
 	case http.StatusUnauthorized:

@@ -38,6 +38,16 @@ func stripeAccount(t *testing.T, publicURL string) (*fakestripe.Server, payment.
 	return fake, cfg
 }
 
+// forbidding refuses the calls of a path, as Stripe does without a permission.
+func forbidding(path string) func(string) int {
+	return func(got string) int {
+		if got == path {
+			return http.StatusForbidden
+		}
+		return 0
+	}
+}
+
 // constant starts a server that answers everything with the same text.
 func constant(t *testing.T, text string) string {
 	t.Helper()
@@ -95,7 +105,9 @@ func TestExamineMistakes(t *testing.T) {
 	revoked, revokedStripe := stripeAccount(t, right.PublicURL)
 	revoked.Allow = func(string) int { return http.StatusUnauthorized }
 	limited, limitedStripe := stripeAccount(t, right.PublicURL)
-	limited.Allow = func(string) int { return http.StatusForbidden }
+	limited.Refuse = forbidding("/v1/webhook_endpoints")
+	narrow, narrowStripe := stripeAccount(t, right.PublicURL)
+	narrow.Refuse = forbidding("/v1/payment_intents")
 	_, other := stripeAccount(t, "https://elsewhere.example.com")
 	endpoint := func(rest string) string {
 		return constant(t, `{"object":"list","data":[{"object":"webhook_endpoint","url":"`+right.PublicURL+`/stripe/webhook",`+rest+`}]}`)
@@ -131,6 +143,7 @@ func TestExamineMistakes(t *testing.T) {
 		}, "another database"},
 		{"Stripe", func(c *app.Config) { c.Stripe = revokedStripe }, "does not know the key"},
 		{"Stripe", func(c *app.Config) { c.Stripe = limitedStripe }, "in test mode, but may not see"},
+		{"Stripe fees", func(c *app.Config) { c.Stripe = narrowStripe }, "Balance transaction sources"},
 		{"Stripe", func(c *app.Config) { c.Stripe = other }, "Run claviger stripe setup"},
 		{"Stripe", func(c *app.Config) { c.Stripe = disabled }, "is disabled"},
 		{"Stripe", func(c *app.Config) { c.Stripe = deaf }, "does not get checkout.session.completed"},

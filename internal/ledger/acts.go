@@ -12,7 +12,7 @@ import (
 	"claviger/internal/validate"
 )
 
-// TakeFee posts a fee of the provider, once.
+// TakeFee posts a fee of the provider, once. The fee of the payment is not asked for again.
 func (j *Journal) TakeFee(ctx context.Context, purchaseID int64, fee Fee) error {
 	if fee.Source == "" || fee.Currency == "" || fee.Rate.Num <= 0 || fee.Rate.Den <= 0 {
 		return errors.New("a fee has no name, no currency or no rate")
@@ -21,13 +21,14 @@ func (j *Journal) TakeFee(ctx context.Context, purchaseID int64, fee Fee) error 
 	if err != nil || s == nil {
 		return err
 	}
+	if !fee.Dispute && !s.feeLookAt.IsZero() {
+		s.feeLookAt = time.Time{}
+		j.touch(s)
+	}
 	if slices.ContainsFunc(s.Fees, func(f Fee) bool { return f.Source == fee.Source }) {
 		return nil
 	}
 	s.newFees = append(s.newFees, fee)
-	if !fee.Dispute {
-		s.feeLookAt = time.Time{}
-	}
 	j.change(s, Posting{Kind: FeeTaken, Source: fee.Source, At: fee.At}, func(s *Sale) {
 		s.Fees = append(s.Fees, fee)
 	})
@@ -67,6 +68,17 @@ func (j *Journal) Postpone(ctx context.Context, purchaseID int64, at time.Time) 
 		return err
 	}
 	s.lookAt = at
+	j.touch(s)
+	return nil
+}
+
+// AskFeeLater has the provider asked at a later time for the fee of a payment; zero: never again.
+func (j *Journal) AskFeeLater(ctx context.Context, purchaseID int64, at time.Time) error {
+	s, err := j.load(ctx, purchaseID)
+	if err != nil || s == nil {
+		return err
+	}
+	s.feeLookAt = at
 	j.touch(s)
 	return nil
 }

@@ -36,20 +36,32 @@ func From(ctx context.Context, r sqldb.Reader) (time.Time, error) {
 	return at, nil
 }
 
-// Due is a sale that may become payable.
+// Due is a sale that may become payable, or one whose fee is not known.
 type Due struct{ PurchaseID, PartnerID int64 }
 
 // DueSales returns some of the sales that must be checked now whether they become payable, those that
 // wait longest first.
 func DueSales(ctx context.Context, r sqldb.Reader, now time.Time, most int) ([]Due, error) {
-	list, err := sqldb.All(ctx, r, func(r *sqldb.Row, d *Due) error { return r.Scan(&d.PurchaseID, &d.PartnerID) },
-		`SELECT purchase_id, partner_id FROM ledger_sales WHERE look_at <> 0 AND look_at <= $1
-		ORDER BY look_at LIMIT $2`, now, most)
+	list, err := sqldb.All(ctx, r, scanDue, `SELECT purchase_id, partner_id FROM ledger_sales
+		WHERE look_at <> 0 AND look_at <= $1 ORDER BY look_at LIMIT $2`, now, most)
 	if err != nil {
 		return nil, fmt.Errorf("find sales that become payable: %w", err)
 	}
 	return list, nil
 }
+
+// FeesDue returns some of the sales for whose fees the provider must be asked now, those that wait
+// longest first.
+func FeesDue(ctx context.Context, r sqldb.Reader, now time.Time, most int) ([]Due, error) {
+	list, err := sqldb.All(ctx, r, scanDue, `SELECT purchase_id, partner_id FROM ledger_sales
+		WHERE fee_look_at <> 0 AND fee_look_at <= $1 ORDER BY fee_look_at LIMIT $2`, now, most)
+	if err != nil {
+		return nil, fmt.Errorf("find sales whose fee is not known: %w", err)
+	}
+	return list, nil
+}
+
+func scanDue(r *sqldb.Row, d *Due) error { return r.Scan(&d.PurchaseID, &d.PartnerID) }
 
 // Divisible returns the partners with undivided sales and with terms for them.
 func Divisible(ctx context.Context, r sqldb.Reader, d Defaults, now time.Time) (list []int64, err error) {

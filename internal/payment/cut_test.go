@@ -145,6 +145,10 @@ func TestCutOff(t *testing.T) {
 			}
 			return job
 		},
+		"the job, of a fee": func(h *harness, o payment.Order) act {
+			h.soldAs(o)
+			return job
+		},
 		"the job, of a dispute": func(h *harness, o payment.Order) act {
 			h.stripe.Dispute(h.soldAs(o).SessionID, "needs_response")
 			h.deliver(h.newest())
@@ -217,6 +221,7 @@ func (h *harness) due(at int64) {
 		h.exec(`UPDATE `+table+` SET next_at = $1 WHERE next_at <> 0`, at)
 	}
 	h.exec(`UPDATE payment_lookups SET next_at = 1`)
+	h.exec(`UPDATE ledger_sales SET fee_look_at = $1 WHERE fee_look_at <> 0`, at)
 }
 
 // totals are the sums of what is recorded here and at Stripe.
@@ -244,6 +249,7 @@ var sums = [...]string{
 	`SELECT count(*) FROM ledger_postings`,
 	`SELECT coalesce(sum(gross), 0) FROM ledger_postings`,
 	`SELECT count(*) FROM ledger_facts`,
+	`SELECT coalesce(sum(amount), 0) FROM ledger_fees`,
 	"cs",
 	"re",
 }

@@ -140,6 +140,7 @@ func (w *work) mergeDispute(f disputeFact) {
 	if wasInquiry && d.holds() {
 		w.escalated(d, before)
 	}
+	w.addFees(f)
 	w.nameCharge(f.intent, f.charge)
 	closeProblem(w.tx, NotAnswered, d.ID, w.now)
 	if d.Inquiry() {

@@ -105,12 +105,13 @@ type disputeFact struct {
 	hasEvidence        bool
 	pastDue            bool
 	submissions        int
+	fees               []feeFact // only in answers to calls
 }
 
 func disputeOf(o *stripe.Dispute) disputeFact {
 	f := disputeFact{
 		id: o.ID, status: string(o.Status), reason: string(o.Reason), currency: strings.ToUpper(string(o.Currency)),
-		charge: chargeID(o.Charge),
+		charge: chargeID(o.Charge), fees: feesOf(o),
 	}
 	f.amount = OwnAmount(o.Amount, f.currency)
 	if o.PaymentIntent != nil {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -119,13 +118,11 @@ func (b *Store) endEvidence(ctx context.Context, s *SavedEvidence, f disputeFact
 func (b *Store) evidenceLater(ctx context.Context, s *SavedEvidence, cause error) error {
 	round := s.round
 	failure := ""
-	if e, ok := errors.AsType[*CallError](cause); ok {
-		if e.Status >= 500 {
-			round++
-		}
-		if e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden {
-			failure = KeyRefused
-		}
+	if e, ok := errors.AsType[*CallError](cause); ok && e.Status >= 500 {
+		round++
+	}
+	if refusesKey(cause) {
+		failure = KeyRefused
 	}
 	next := b.Now().Add(min(pause(b.Now().Sub(s.AskedAt)), evidenceRetry))
 	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {

@@ -27,8 +27,8 @@ const (
 )
 
 // Job polls the provider for everything a webhook may have missed. It asks for unfinished
-// checkouts, refunds and disputes by id, for objects of unreadable events, and for events that
-// never arrived. A paid checkout is sold even if no webhook arrives.
+// checkouts, refunds and disputes by id, for fees, for objects of unreadable events, and for events
+// that never arrived. A paid checkout is sold even if no webhook arrives.
 type Job struct {
 	Store *Store
 	Ran   job.Ran
@@ -78,7 +78,7 @@ func (j *Job) Once(ctx context.Context) (more bool, err error) {
 		acts = append(
 			acts,
 			b.askCheckouts, b.sendRefunds, b.sendEvidences, b.askDisputes, b.list, b.answerLookups, b.remindDisputes,
-			b.followRequests, b.tellGuests,
+			b.followRequests, b.tellGuests, b.askFees,
 		)
 	}
 	var errs []error

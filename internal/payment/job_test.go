@@ -251,6 +251,7 @@ func TestHowFarBack(t *testing.T) {
 	h.deliver(h.newest())
 	h.ahead = time.Hour
 	h.exec(`UPDATE checkouts SET next_at = 0`)
+	h.exec(`UPDATE ledger_sales SET fee_look_at = 0`)
 	before := len(h.stripe.Calls)
 	h.work()
 	for _, call := range h.stripe.Calls[before:] {

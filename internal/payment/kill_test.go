@@ -140,6 +140,10 @@ func TestKilled(t *testing.T) {
 			}
 			return mortal{}
 		}, event.Deactivated, false},
+		"the job that posts a fee": {func(h *harness, c payment.Checkout) mortal {
+			sold(h, c)
+			return mortal{}
+		}, event.Inactive, false},
 		"the job that looks up a dispute": {func(h *harness, c payment.Checkout) mortal {
 			sold(h, c)
 			h.stripe.Dispute(c.SessionID, "needs_response")
@@ -183,6 +187,10 @@ func (h *harness) soldOnce(c payment.Checkout) {
 	}
 	if n := h.count(`SELECT count(*) FROM refunds WHERE partner_id = $1`, c.PartnerID); n > 1 {
 		h.Errorf("%d refunds of licenses", n)
+	}
+	if n := h.count(`SELECT count(*) FROM ledger_fees AS f JOIN ledger_sales AS s ON s.purchase_id = f.purchase_id
+		WHERE s.partner_id = $1 AND f.dispute = FALSE`, c.PartnerID); n != 1 {
+		h.Errorf("%d fees of the payment", n)
 	}
 	if list := of(h.stripe, c.SessionID, "re"); len(list) > 1 {
 		h.Errorf("%d refunds at Stripe: %v", len(list), list)

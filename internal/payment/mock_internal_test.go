@@ -64,11 +64,13 @@ func testCalls(t *testing.T, url string) {
 	_, _ = s.stageEvidence(ctx, evidence)
 	_, _ = s.submitEvidence(ctx, evidence)
 	_, _ = s.refOfIntent(ctx, "pi_1")
+	_, _, _ = s.paymentFee(ctx, "pi_1")
+	_ = s.ReadFees(ctx)
 	_, _ = s.events(ctx, now.Add(-time.Hour), "evt_1")
 	_, _, _ = s.MakeEndpoint(ctx, "https://shop.example/stripe/webhook")
 	want := []string{
-		"GET /v1/checkout/sessions/cs_1", "GET /v1/disputes/dp_1", "GET /v1/events", "GET /v1/payment_intents/pi_1", "GET /v1/refunds",
-		"GET /v1/refunds/re_1", "GET /v1/webhook_endpoints", "POST /v1/checkout/sessions", "POST /v1/checkout/sessions/cs_1/expire",
+		"GET /v1/checkout/sessions/cs_1", "GET /v1/disputes/dp_1", "GET /v1/events", "GET /v1/payment_intents", "GET /v1/payment_intents/pi_1",
+		"GET /v1/refunds", "GET /v1/refunds/re_1", "GET /v1/webhook_endpoints", "POST /v1/checkout/sessions", "POST /v1/checkout/sessions/cs_1/expire",
 		"POST /v1/disputes/dp_1", "POST /v1/refunds", "POST /v1/webhook_endpoints",
 	}
 	slices.Sort(w.seen)

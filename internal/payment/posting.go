@@ -49,7 +49,8 @@ func (d *Dispute) takes(paid Amount, back int64) int64 {
 	return d.Amount
 }
 
-// post posts the changes of refunds and disputes. The sale of the same transaction is posted before.
+// post posts the changes of refunds and disputes, and the fees of disputes. The sale of the same
+// transaction is posted before.
 func (w *work) post(ctx context.Context) error {
 	if w.PurchaseID == 0 || len(w.refunds)+len(w.disputes) == 0 {
 		return nil
@@ -57,6 +58,11 @@ func (w *work) post(ctx context.Context) error {
 	journal := ledger.New(w.tx, w.PartnerID, w.now)
 	if err := journal.Follow(ctx, w.PurchaseID, facts(w.Paid, w.refunds, w.disputes)); err != nil {
 		return err
+	}
+	for _, fee := range w.fees {
+		if err := journal.TakeFee(ctx, w.PurchaseID, fee); err != nil {
+			return err
+		}
 	}
 	return journal.Save()
 }

@@ -11,6 +11,7 @@ import (
 
 	"claviger/internal/ledger"
 	"claviger/internal/payment"
+	"claviger/internal/payment/fakestripe"
 	"claviger/internal/sqldb"
 )
 
@@ -75,26 +76,29 @@ func TestPostings(t *testing.T) {
 	h.licenses.Defaults = ledger.Defaults{Set: true, ShareBP: 7000}
 	c := h.sold()
 	h.partner = c.PartnerID
-	h.wantMoney("sold", 5900, -4130, 0)
+	h.wantMoney("sold", 5900, 0, -4130, 0)
 	h.stripe.Refund(c.SessionID, 1000, "succeeded")
 	h.deliver(h.newest())
-	h.wantMoney("a part is back", 4900, -3430, 0)
+	h.wantMoney("a part is back", 4900, 0, -3430, 0)
+	h.work()
+	h.wantMoney("the fee is known", 4900-201, 201, -3430, 0)
 	d := h.stripe.Dispute(c.SessionID, "needs_response")
 	h.deliver(h.newest())
 	h.work()
-	h.wantMoney("disputed", 4900, 0, -3430)
+	h.wantMoney("disputed", 4900-201-1500, 201+1500, 0, -3430)
 	h.stripe.SetDispute(d, "won")
 	h.deliver(h.newest())
 	h.work()
-	h.wantMoney("won", 4900, -3430, 0)
+	h.wantMoney("won", 4900-201-1500, 201+1500, -3430, 0)
 }
 
-// wantMoney checks the balances of the provider, of the partner's share and of disputed money.
-func (h *harness) wantMoney(name string, provider, share, disputed int64) {
+// wantMoney checks the balances of the provider, of its fees, of the partner's share and of disputed
+// money.
+func (h *harness) wantMoney(name string, provider, fees, share, disputed int64) {
 	h.Helper()
-	got := []int64{h.money(ledger.Provider), h.money(ledger.Share), h.money(ledger.Disputed)}
-	if diff := cmp.Diff([]int64{provider, share, disputed}, got); diff != "" {
-		h.Errorf("%s: provider, share, disputed (-want +got)\n%s", name, diff)
+	got := []int64{h.money(ledger.Provider), h.money(ledger.Fees), h.money(ledger.Share), h.money(ledger.Disputed)}
+	if diff := cmp.Diff([]int64{provider, fees, share, disputed}, got); diff != "" {
+		h.Errorf("%s: provider, fees, share, disputed (-want +got)\n%s", name, diff)
 	}
 }
 
@@ -127,11 +131,16 @@ func TestPostingsEqualStripe(t *testing.T) {
 			}
 			h.ahead += 12 * time.Hour
 			h.work()
-			if got, want := h.money(ledger.Provider), h.moneyAtStripe(); got != want {
+			if got, want := h.money(ledger.Provider), h.moneyAtStripe()-h.feesAtStripe(); got != want {
 				t.Errorf("the provider has %d in the ledger, and %d at Stripe", got, want)
 			}
+			if got, want := h.money(ledger.Fees), h.feesAtStripe(); got != want {
+				t.Errorf("the ledger has fees of %d, and Stripe took %d", got, want)
+			}
 			var sum int64
-			for _, account := range []ledger.Account{ledger.Provider, ledger.Undivided, ledger.Disputed, ledger.Margin} {
+			for _, account := range []ledger.Account{
+				ledger.Provider, ledger.Fees, ledger.Undivided, ledger.Disputed, ledger.Margin,
+			} {
 				sum += h.money(account)
 			}
 			if sum != 0 {
@@ -176,6 +185,20 @@ func (h *harness) moneyAtStripe() (sum int64) {
 	for _, o := range h.stripe.Objects("dp") {
 		if o["status"] == "lost" {
 			sum -= o["amount"].(int64)
+		}
+	}
+	return sum
+}
+
+// feesAtStripe returns the fees of the payments and of the disputes.
+func (h *harness) feesAtStripe() (sum int64) {
+	for _, o := range h.stripe.Objects("pi") {
+		sum += o["amount"].(int64)*29/1000 + 30
+	}
+	for _, o := range h.stripe.Objects("dp") {
+		movements, _ := o["balance_transactions"].([]any)
+		for _, movement := range movements {
+			sum += movement.(fakestripe.Object)["fee"].(int64)
 		}
 	}
 	return sum

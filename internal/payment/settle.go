@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"claviger/internal/fault"
+	"claviger/internal/ledger"
 	"claviger/internal/license"
 	"claviger/internal/partner"
 	"claviger/internal/sqldb"
@@ -20,6 +21,7 @@ type work struct {
 	now      time.Time
 	refunds  []*Refund
 	disputes []*Dispute
+	fees     []ledger.Fee   // of disputes; the ledger skips those that it has
 	licenses *license.Store // changes join the transaction
 }
 
@@ -60,6 +62,7 @@ func (b *Store) changeIn(ctx context.Context, tx *sqldb.Tx, id int64, merge func
 	if err := w.tellDisputes(ctx); err != nil {
 		return err
 	}
+	w.findEarlierFees()
 	w.save()
 	return w.post(ctx)
 }

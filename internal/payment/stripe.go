@@ -20,7 +20,8 @@ const refKey = "checkout"
 // requestKey names our request on a refund, so that the refund can be found after a lost answer.
 const requestKey = "request"
 
-// Stripe calls Stripe's API. Only this file, stripe_dispute.go and event.go use Stripe's types.
+// Stripe calls Stripe's API. Only this file, stripe_dispute.go, stripe_fee.go, subscription.go and
+// event.go use Stripe's types.
 type Stripe struct {
 	client  *stripe.Client
 	secrets []string
@@ -310,6 +311,12 @@ func callError(err error) error {
 		}
 	}
 	return &CallError{cause: err}
+}
+
+// refusesKey reports whether the provider refused our key, or a permission of it.
+func refusesKey(err error) bool {
+	e, ok := errors.AsType[*CallError](err)
+	return ok && (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden)
 }
 
 // finally reports whether err is a final refusal, and its code.

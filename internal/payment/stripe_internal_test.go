@@ -32,6 +32,7 @@ func TestNoObject(t *testing.T) {
 		"asked refund": func() error { _, err := s.refund(ctx, Refund{Amount: 5900, Currency: "USD"}); return err },
 		"dispute":      func() error { _, err := s.dispute(ctx, "dp_1"); return err },
 		"intent":       func() error { _, err := s.refOfIntent(ctx, "pi_1"); return err },
+		"fee":          func() error { _, _, err := s.paymentFee(ctx, "pi_1"); return err },
 		"endpoint":     func() error { _, _, err := s.MakeEndpoint(ctx, "https://a.example"); return err },
 	} {
 		if err := call(); !errors.Is(err, errNoObject) || !strings.Contains(err.Error(), "Stripe was not reached: the answer has no object") {
@@ -58,6 +59,8 @@ func TestRefusals(t *testing.T) {
 			"refunds":   func() error { _, _, err := s.refundOfRequest(t.Context(), "pi_1", "rq_1"); return err },
 			"dispute":   func() error { _, err := s.dispute(t.Context(), "dp_1"); return err },
 			"intent":    func() error { _, err := s.refOfIntent(t.Context(), "pi_1"); return err },
+			"fee":       func() error { _, _, err := s.paymentFee(t.Context(), "pi_1"); return err },
+			"fees":      func() error { return s.ReadFees(t.Context()) },
 			"events":    func() error { _, err := s.events(t.Context(), time.Now(), ""); return err },
 			"endpoints": func() error { _, _, err := s.MakeEndpoint(t.Context(), "https://a.example"); return err },
 		} {

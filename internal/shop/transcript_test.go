@@ -185,6 +185,7 @@ func TestTranscriptOfALostWebhook(t *testing.T) {
 	r.call(strings.TrimPrefix(back, "/checkout/"), "CHECKOUT")
 	r.call(session, "SESSION")
 	fake.Pay(session)
+	r.call(fake.Objects("pi")[0].Text("id"), "PAYMENT")
 	r.say("\nThe buyer pays at Stripe and closes the window. No webhook comes.")
 	r.licenses(h)
 	h.Advance(2 * time.Minute)

@@ -14,8 +14,13 @@ func (s *Server) pay(id, paymentStatus, intentStatus string) (Object, bool) {
 		"status": intentStatus, "refunded": int64(0),
 		"metadata": map[string]string{"checkout": o.Text("intent_metadata")},
 	})
-	charge := s.add("ch", Object{"object": "charge", "payment_intent": pi.Text("id"), "amount": pi["amount"]})
+	charge := s.add("ch", Object{
+		"object": "charge", "payment_intent": pi.Text("id"), "amount": pi["amount"], "currency": pi["currency"],
+	})
 	pi["latest_charge"] = charge.Text("id")
+	if paymentStatus == "paid" {
+		s.takeFee(charge)
+	}
 	o["status"], o["payment_status"], o["payment_intent"] = "complete", paymentStatus, pi.Text("id")
 	return o, true
 }
@@ -54,6 +59,7 @@ func (s *Server) Settle(session string, paid bool) {
 		}
 		pi["status"] = "succeeded"
 		o["payment_status"] = "paid"
+		s.takeFee(s.objects[pi.Text("latest_charge")])
 		return []Event{s.happen("checkout.session.async_payment_succeeded", o)}
 	})
 }
@@ -139,6 +145,7 @@ func (s *Server) Dispute(session, status string) (id string) {
 				},
 			},
 		)
+		s.moveDisputed(o)
 		id = o.Text("id")
 		return []Event{s.happen("charge.dispute.created", o)}
 	})
@@ -153,6 +160,7 @@ func (s *Server) SetDispute(id, status string) {
 			return nil
 		}
 		o["status"] = status
+		s.moveDisputed(o)
 		kind := "charge.dispute.updated"
 		if status == "won" || status == "lost" || status == "warning_closed" || status == "prevented" {
 			kind = "charge.dispute.closed"

@@ -43,6 +43,9 @@ type Server struct {
 	// answer is lost.
 	Lose func(path string) bool
 
+	// FeesLate hides the fees of payments, as if Stripe had not computed them yet.
+	FeesLate bool
+
 	mu       sync.Mutex
 	last     int
 	order    []string // ids of objects, oldest first
@@ -259,6 +262,8 @@ func (s *Server) get(path []string, form url.Values) (o any, status int, code st
 		return s.list(form, "re", func(o Object) bool { return o["payment_intent"] == form.Get("payment_intent") })
 	case len(path) == 1 && path[0] == "webhook_endpoints":
 		return s.list(form, "we", func(Object) bool { return true })
+	case len(path) == 1 && path[0] == "payment_intents":
+		return s.list(form, "pi", func(Object) bool { return true })
 	}
 	found := s.objects[path[len(path)-1]]
 	if found == nil {
@@ -271,6 +276,9 @@ func (s *Server) get(path []string, form url.Values) (o any, status int, code st
 		}
 		c["payment_intent"] = s.objects[pi]
 		return c, 0, ""
+	}
+	if found["object"] == "payment_intent" && form.Get("expand[0]") == "latest_charge.balance_transaction" {
+		return s.withFee(found), 0, ""
 	}
 	return found, 0, ""
 }
