@@ -8,6 +8,7 @@ import (
 	"claviger/internal/app"
 	"claviger/internal/apptest"
 	"claviger/internal/audit"
+	"claviger/internal/ledger"
 	"claviger/internal/license"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
@@ -68,8 +69,10 @@ func start(t testing.TB, change ...func(*app.Config)) *harness {
 	return h
 }
 
-// testMoney turns off the production limits and the second factor of admins.
+// testMoney turns off the production limits and the second factor of admins. Sales are divided, so that
+// Today has nothing to say about them.
 func testMoney(cfg *app.Config) {
+	cfg.Defaults = ledger.Defaults{Set: true, ShareBP: 7000}
 	cfg.TestMoney, cfg.RequireSecondFactor = true, account.RequireNone
 }
 

@@ -11,7 +11,7 @@ import (
 	"claviger/internal/validate"
 )
 
-// RefundDays, as Terms.Days, means the days in which a buyer of the product may ask for a refund.
+// RefundDays means, as Terms.Days, the days in which a buyer of the product may ask for a refund.
 const RefundDays = -1
 
 // Terms divide the sales of a partner from BeginsAt on.

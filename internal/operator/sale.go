@@ -113,7 +113,8 @@ func collector(name *string) (ledger.Collector, error) {
 	case ledger.ByMarketplace, ledger.ByPartner:
 		return c, nil
 	case ledger.ByProvider:
-		return c, fault.Field("collected_by", "must be marketplace or partner. Only the shop sells what Stripe was paid for.")
+		return c, fault.Field("collected_by", "must be marketplace or partner. Only the shop sells what Stripe "+
+			"was paid for.")
 	}
 	return c, fault.Field("collected_by", "must be marketplace or partner.")
 }

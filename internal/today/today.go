@@ -154,7 +154,8 @@ func (b *Store) Read(ctx context.Context) (Report, error) {
 	err := b.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		clear(c.items)
 		for _, read := range []func(context.Context, *sqldb.Tx) error{
-			c.queues, c.backup(b.BackupEvery), c.jobs, c.mails, c.disputes, c.payments, c.refundRequests, c.suspects, c.undivided,
+			c.queues, c.backup(b.BackupEvery), c.jobs, c.mails, c.disputes, c.payments, c.refundRequests, c.suspects,
+			c.undivided,
 			c.plans, c.partners,
 		} {
 			if err := read(ctx, tx); err != nil {
