@@ -354,7 +354,7 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 	marketplace := &operator.Operator{
 		Common: common, Accounts: r.Accounts, Accounting: r.Accounting, Merges: r.Merges, Profiles: r.Profiles,
 		Webhooks: r.Webhooks,
-		Audit: r.Audit, Support: r.Support, Data: a.personData(),
+		Audit:    r.Audit, Support: r.Support, Data: a.personData(),
 		TestMail: r.TestMail, Payments: r.Payments, Guard: guard, Batches: &wire.Share{Total: 8}, Bulk: r.Bulk,
 		Service: operator.Service{
 			DB: r.DB, Today: r.Today, Mail: r.Mail, Keys: r.OAuth.Keys, Stats: r.Stats, Settings: a.settings(),
