@@ -61,7 +61,7 @@ func postingOf(p ledger.Posting) postingJSON {
 		ID: p.ID, Kind: string(p.Kind), PartnerID: p.PartnerID, PurchaseID: p.PurchaseID, Tier: p.Tier,
 		Source: p.Source, Gross: p.Gross, Currency: p.Currency, Lines: make([]balanceJSON, len(p.Lines)),
 		Reason: p.Reason,
-		At: wire.Time(p.At), CreatedAt: wire.Time(p.CreatedAt),
+		At:     wire.Time(p.At), CreatedAt: wire.Time(p.CreatedAt),
 	}
 	for i, l := range p.Lines {
 		out.Lines[i] = balanceOf(l)
