@@ -25,6 +25,7 @@ func TestOldSales(t *testing.T) {
 	yen := h.sell(license.Purchase{AmountCents: 590_000, Currency: "JPY"})
 	h.exec(fmt.Sprintf(`UPDATE old_amounts SET last_purchase = %d`, yen.ID))
 	free := h.sell(license.Purchase{})
+	h.sell(license.Purchase{AmountCents: 500}) // in no currency: it gets its mark, and is not posted
 	paid, disputed, refunded := h.pay(), h.pay(), h.pay()
 	h.stripe.Refund(refunded.SessionID, 900, "succeeded")
 	h.hear()

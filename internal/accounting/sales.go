@@ -75,19 +75,15 @@ func (p *posting) post(ctx context.Context, u license.UnpostedSale) error {
 	if amount == 0 || u.Currency == "" {
 		return nil
 	}
-	soldAt := u.CreatedAt
-	if !u.SoldAt.IsZero() {
-		soldAt = u.SoldAt
-	}
 	taken, paidHere := p.taken[u.ID]
 	collected := cmp.Or(u.Collected, ledger.ByMarketplace)
 	if paidHere {
 		collected = ledger.ByProvider
 	}
 	p.journal.Sell(ledger.Purchase{
-		ID: u.ID, Tier: u.Tier, Amount: amount, Currency: u.Currency, Collected: collected, SoldAt: soldAt,
+		ID: u.ID, Tier: u.Tier, Amount: amount, Currency: u.Currency, Collected: collected, SoldAt: u.CreatedAt,
 	})
-	if soldAt.Before(p.from) {
+	if u.CreatedAt.Before(p.from) {
 		if err := p.follow(ctx, u, taken.Before(p.from), u.Before, "before"); err != nil {
 			return err
 		}

@@ -60,7 +60,11 @@ func (b *Store) askFees(ctx context.Context) (int, error) {
 	}
 	var errs []error
 	for _, d := range due {
-		errs = append(errs, b.askFee(ctx, d, paid[d.PurchaseID]))
+		err := b.askFee(ctx, d, paid[d.PurchaseID])
+		errs = append(errs, err)
+		if unreached(err) {
+			break // the others would wait for their timeouts, too
+		}
 	}
 	return len(due), errors.Join(errs...)
 }

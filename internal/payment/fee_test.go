@@ -2,6 +2,7 @@ package payment_test
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -243,4 +244,39 @@ func TestFeeOfADeadKey(t *testing.T) {
 	h.ahead += 6 * time.Hour
 	h.work()
 	h.wantFees("allowed", 1, 201, false)
+}
+
+// TestNoAnswerAboutFees: while Stripe gives no answer, a run asks for one fee: each call may take its
+// whole timeout, and refunds wait behind it.
+func TestNoAnswerAboutFees(t *testing.T) {
+	h := newHarness(t)
+	h.paid()
+	h.sold()
+	h.sold()
+	calls := 0
+	lossy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, intentPath) {
+			calls++
+			panic(http.ErrAbortHandler) // closes the connection
+		}
+		h.stripe.ServeHTTP(w, r)
+	}))
+	lossy.Config.SetKeepAlivesEnabled(false) // a call on a used connection would be repeated
+	t.Cleanup(lossy.Close)
+	working := h.book.Stripe
+	h.book.Stripe = payment.NewStripe(payment.StripeConfig{Key: "sk_test_1", WebhookSecrets: []string{webhookSecret}, URL: lossy.URL})
+	for run := 1; run <= 2; run++ {
+		if _, err := h.job.Once(t.Context()); err == nil {
+			t.Error("nobody learns of it")
+		}
+		if calls != run {
+			t.Errorf("%d calls after %d runs", calls, run)
+		}
+	}
+	h.book.Stripe = working
+	h.ahead += time.Minute
+	h.work()
+	if n := h.count(`SELECT count(*) FROM ledger_postings WHERE kind = 'fee'`); n != 3 {
+		t.Errorf("%d fees are posted", n)
+	}
 }

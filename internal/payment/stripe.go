@@ -303,6 +303,12 @@ func (e *CallError) final() bool {
 		e.Status != http.StatusConflict && e.Status != http.StatusUnauthorized && e.Status != http.StatusForbidden
 }
 
+// unreached reports whether err means that the provider gave no answer.
+func unreached(err error) bool {
+	e, ok := errors.AsType[*CallError](err)
+	return ok && e.Status == 0
+}
+
 func callError(err error) error {
 	if se, ok := errors.AsType[*stripe.Error](err); ok {
 		return &CallError{
