@@ -29,7 +29,7 @@ type Store struct {
 	Log      *slog.Logger
 }
 
-// since is the first version whose nodes post.
+// since is the first version with a ledger. Nodes of older versions post nothing.
 const since = "1.1.0"
 
 // Limits of one transaction, and of one search.
@@ -41,7 +41,7 @@ const (
 // lookAgain is the time until the next look at a sale that can't become payable yet.
 const lookAgain = 10 * time.Minute
 
-// MakePayable makes shares payable whose day has come, and returns the number of sales that it read.
+// MakePayable makes the shares of due sales payable, and returns the number of sales that it read.
 // Sales wait while a bank reviews the payment, while a license of theirs is on hold, and while a refund
 // is requested. One that is refunded here without the money, which is still at the provider, waits, too.
 func (s *Store) MakePayable(ctx context.Context) (int, error) {

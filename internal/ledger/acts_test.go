@@ -176,7 +176,7 @@ func TestReturn(t *testing.T) {
 	}
 }
 
-// TestOneTransaction: terms count at once, and a journal can be saved several times.
+// TestOneTransaction adds terms and sells in one transaction, and saves the journal in between.
 func TestOneTransaction(t *testing.T) {
 	b := newBooks(t)
 	b.must(func(ctx context.Context, j *ledger.Journal) error {

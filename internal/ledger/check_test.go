@@ -176,8 +176,8 @@ func TestFailedReads(t *testing.T) {
 	}
 }
 
-// RefundDays stores the partner, whose product has refund_days.
-func (b *books) RefundDays(days int) {
+// setRefundDays gives the partner a product with refund days.
+func (b *books) setRefundDays(days int) {
 	b.t.Helper()
 	box, err := secret.NewSealer(make([]byte, secret.KeySize))
 	if err != nil {
@@ -203,7 +203,7 @@ func (b *books) RefundDays(days int) {
 // TestTimes: the terms say when a sale becomes payable, and each posting has the time of its fact.
 func TestTimes(t *testing.T) {
 	b := newBooks(t)
-	b.RefundDays(14)
+	b.setRefundDays(14)
 	value := func(query string) time.Time {
 		at, err := sqldb.One(t.Context(), b.db, sqldb.Value[time.Time], query)
 		if err != nil {

@@ -36,7 +36,7 @@ func From(ctx context.Context, r sqldb.Reader) (time.Time, error) {
 	return at, nil
 }
 
-// Due is a sale that may become payable, or one whose fee is not known.
+// Due is a sale that may become payable now, or that lacks the fee of its payment.
 type Due struct{ PurchaseID, PartnerID int64 }
 
 // DueSales returns some of the sales that must be checked now whether they become payable, those that
@@ -50,8 +50,8 @@ func DueSales(ctx context.Context, r sqldb.Reader, now time.Time, most int) ([]D
 	return list, nil
 }
 
-// FeesDue returns some of the sales for whose fees the provider must be asked now, those that wait
-// longest first.
+// FeesDue returns some of the sales without the fee of their payment, if the provider must be asked for
+// it now. Those that wait longest come first.
 func FeesDue(ctx context.Context, r sqldb.Reader, now time.Time, most int) ([]Due, error) {
 	list, err := sqldb.All(ctx, r, scanDue, `SELECT purchase_id, partner_id FROM ledger_sales
 		WHERE fee_look_at <> 0 AND fee_look_at <= $1 ORDER BY fee_look_at LIMIT $2`, now, most)

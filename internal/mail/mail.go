@@ -161,7 +161,7 @@ func Erase(tx *sqldb.Tx, to string) {
 	}
 }
 
-// EraseCaused deletes the emails to an address whose cause has a prefix.
+// EraseCaused deletes the emails to an address that have a cause with this prefix.
 func EraseCaused(tx *sqldb.Tx, to, prefix string) {
 	tx.Queue(`DELETE FROM mails WHERE recipient_key = $1 AND substr(cause, 1, length($2)) = $2`,
 		validate.EmailKey(clean(to)), prefix)

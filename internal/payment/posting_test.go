@@ -102,8 +102,8 @@ func (h *harness) wantMoney(name string, provider, fees, share, disputed int64) 
 	}
 }
 
-// TestPostingsEqualStripe: after random refunds and disputes, whose events come in any order and more
-// than once, the money at the provider is what Stripe has.
+// TestPostingsEqualStripe sends the events of random refunds and disputes in any order, twice. Then
+// the ledger and Stripe have the same amount.
 func TestPostingsEqualStripe(t *testing.T) {
 	for seed := range uint64(10) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

@@ -73,7 +73,7 @@ func (c *collection) suspects(ctx context.Context, tx *sqldb.Tx) error {
 	return err
 }
 
-// undivided adds partners whose sales are not divided.
+// undivided adds partners with sales that are not divided.
 func (c *collection) undivided(ctx context.Context, tx *sqldb.Tx) error {
 	list, err := ledger.UndividedBalances(ctx, tx, most)
 	if err != nil {

@@ -38,8 +38,8 @@ func (l *load) order(email string) (map[string]any, int) {
 	}, l.number
 }
 
-// sell sells licenses, and changes the first of them twice: three events, whose order counts. Then it may
-// refund them. The buyer is not the one who connects licenses, because a license on hold cannot be
+// sell sells licenses, and changes the first of them twice. Its three events must stay in order. Then it
+// may refund them. The buyer is not the one who connects licenses, because a license on hold cannot be
 // connected.
 func (l *load) sell() {
 	c := &http.Client{Transport: l.through, Timeout: 20 * time.Second}
