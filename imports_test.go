@@ -62,7 +62,7 @@ domain         : audit job prune  # own tables and rules; a command takes the ac
     event      : fault paging webhook sqldb
     simulator  : fault paging secret courier diagnose scenario partner profile webhook event sqldb
     stats      : event webhook sqldb
-    ledger     : fault paging validate partner sqldb
+    ledger     : fault paging validate money partner sqldb
     refundrequest : fault validate money mail partner account sqldb
     license    : fault paging secret idempotency ledger event partner account profile stats refundrequest sqldb
     notice     : plural money mail partner account license sqldb

@@ -159,7 +159,7 @@ func (j *Journal) Adjust(source string, amount int64, currency, reason string) e
 	if amount == 0 {
 		return fault.Field("amount", "must not be 0. A positive amount is owed to the partner, a negative one by them.")
 	}
-	if err := validate.Currency("currency", currency); err != nil {
+	if err := checkCurrency("currency", currency); err != nil {
 		return err
 	}
 	reason, err := validate.Text("reason", reason, maxReason)

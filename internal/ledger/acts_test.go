@@ -266,6 +266,7 @@ func TestAdjust(t *testing.T) {
 	}{
 		"amount":                        {0, "EUR", "a bonus"},
 		"currency":                      {1, "Euro", "a bonus"},
+		"currency that there is not":    {1, "ZZZ", "a bonus"},
 		"reason":                        {1, "EUR", " "},
 		"reason of more than 500 bytes": {1, "EUR", strings.Repeat("x", 501)},
 	} {

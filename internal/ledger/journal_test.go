@@ -149,6 +149,7 @@ func TestTermsRefused(t *testing.T) {
 		"begins_at":                      func(t *ledger.Terms) { t.BeginsAt = noon },
 		"smallest_payout":                func(t *ledger.Terms) { t.Smallest = map[string]int64{"USD": -1} },
 		"smallest_payout of no currency": func(t *ledger.Terms) { t.Smallest = map[string]int64{"usd": 1} },
+		"smallest_payout of ZZZ":         func(t *ledger.Terms) { t.Smallest = map[string]int64{"ZZZ": 1} },
 		"plans of no tier":               func(t *ledger.Terms) { t.Plans = map[int]int64{0: 1} },
 	} {
 		field, _, _ = strings.Cut(field, " ")

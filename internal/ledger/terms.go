@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"claviger/internal/fault"
+	"claviger/internal/money"
 	"claviger/internal/sqldb"
 	"claviger/internal/validate"
 )
@@ -98,12 +99,23 @@ func (t *Terms) check(now time.Time) error {
 		}
 	}
 	for currency, amount := range t.Smallest {
-		if err := validate.Currency("smallest_payout", currency); err != nil {
+		if err := checkCurrency("smallest_payout", currency); err != nil {
 			return err
 		}
 		if amount < 0 {
 			return fault.Field("smallest_payout", "must not be negative; in %s it is.", currency)
 		}
+	}
+	return nil
+}
+
+// checkCurrency refuses a currency that there is not. A balance in one could never be paid.
+func checkCurrency(field, code string) error {
+	if err := validate.Currency(field, code); err != nil {
+		return err
+	}
+	if !money.Known(code) {
+		return fault.Field(field, "must be a currency of ISO 4217, such as EUR; there is no %s.", code)
 	}
 	return nil
 }
