@@ -135,6 +135,17 @@ func TestNothingToPost(t *testing.T) {
 	h.verify()
 }
 
+// TestSmallestAmount: a sale for one cent is posted.
+func TestSmallestAmount(t *testing.T) {
+	h := newHarness(t)
+	p := h.partner()
+	h.buy(license.Purchase{PartnerID: p, Tier: 1, AmountCents: 1, Currency: "USD"})
+	want := map[ledger.Account]int64{ledger.External: 1, ledger.Undivided: -1}
+	if diff := cmp.Diff(want, h.balances(p)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 // TestPaidByTheProvider: payment posts refunds of such sales.
 func TestPaidByTheProvider(t *testing.T) {
 	h := newHarness(t)
