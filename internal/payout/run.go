@@ -62,11 +62,11 @@ func (s *Store) prepare(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o Ord
 		return 0, err
 	}
 	run := p.run(o)
-	if run.Lines == 0 {
-		return 0, nothingDue(run)
-	}
 	if run.ID, err = run.insert(ctx, tx); err != nil {
 		return 0, err
+	}
+	if run.Lines == 0 { // after the insert, which says that another run has the money
+		return 0, nothingDue(run)
 	}
 	if err := p.reserve(tx, run); err != nil {
 		return 0, err

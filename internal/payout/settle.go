@@ -117,8 +117,8 @@ func (s *Store) settle(ctx context.Context, tx *sqldb.Tx, by audit.Actor, a Sett
 	}
 	state := stateOf(lines)
 	tx.Queue(`UPDATE payout_runs SET state = $2, updated_at = $3 WHERE id = $1`, run.ID, string(state), p.now)
-	audit.Record(tx, p.now, by, "payout."+string(a.State), subject(run.ID), nil, audit.Facts{
-		"partners": partners, "reference": a.Reference, "reason": a.Reason, "run": string(state),
+	audit.Record(tx, p.now, by, "payout.settle", subject(run.ID), nil, audit.Facts{
+		"state": string(a.State), "partners": partners, "reference": a.Reference, "reason": a.Reason, "run": string(state),
 	})
 	return nil
 }
