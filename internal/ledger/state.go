@@ -29,11 +29,8 @@ func Begin(ctx context.Context, db *sqldb.DB, now time.Time) error {
 
 // From returns the moment from which sales count in the balances; zero: the ledger has not begun.
 func From(ctx context.Context, r sqldb.Reader) (time.Time, error) {
-	at, err := sqldb.One(ctx, r, sqldb.Value[time.Time], `SELECT began_at FROM ledger_state WHERE id = 1`)
-	if err != nil {
-		return at, fmt.Errorf("read when the ledger began: %w", err)
-	}
-	return at, nil
+	b, err := ReadBeginning(ctx, r)
+	return b.From, err
 }
 
 // Due is a sale that may become payable now, or that lacks the fee of its payment.
