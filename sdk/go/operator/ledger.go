@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"iter"
+	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -37,6 +38,11 @@ func (c *Client) Ledger(ctx context.Context, f PostingFilter) iter.Seq2[Posting,
 // LedgerFrom returns the moment from which sales count in the balances.
 func (c *Client) LedgerFrom(ctx context.Context) (LedgerFrom, error) {
 	return get[LedgerFrom](ctx, c, base+"ledger/from")
+}
+
+// SetLedgerFrom changes the moment from which sales count in the balances.
+func (c *Client) SetLedgerFrom(ctx context.Context, from time.Time) (LedgerFrom, error) {
+	return call[LedgerFrom](ctx, c, http.MethodPut, base+"ledger/from", NewLedgerFrom{From: from})
 }
 
 // Balances returns the balances of a partner that are not zero.
