@@ -68,6 +68,7 @@ domain         : audit job prune  # own tables and rules; a command takes the ac
     notice     : plural money mail partner account license sqldb
     payment    : fault paging secret money cluster mail ledger partner account refundrequest license sqldb
     accounting : fault secret plural money cluster idempotency partner ledger license payment refundrequest sqldb
+    payout     : fault validate secret money mail sealing sqldb idempotency partner account ledger accounting
     merge      : fault validate account license payment sqldb
     oauth      : fault validate secret wire sealing sqldb partner account profile license
     support    : fault paging validate money sqldb mail partner account profile webhook event license notice payment oauth

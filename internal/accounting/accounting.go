@@ -151,6 +151,24 @@ func (s *Store) CatchUp(ctx context.Context) (more bool, err error) {
 	return more, nil
 }
 
+// CaughtUp reports whether CatchUp has nothing left to post, and no node of the previous release works.
+func (s *Store) CaughtUp(ctx context.Context, tx *sqldb.Tx) (bool, error) {
+	older, err := cluster.Needing(ctx, s.DB, since)
+	if err != nil || len(older) > 0 {
+		return false, err
+	}
+	partnerID, err := license.UnpostedPartner(ctx, tx)
+	if err != nil || partnerID != 0 {
+		return false, err
+	}
+	checkouts, err := payment.Unposted(ctx, tx)
+	if err != nil || len(checkouts) > 0 {
+		return false, err
+	}
+	refunds, err := license.UnpostedRefunds(ctx, tx, 1)
+	return len(refunds) == 0, err
+}
+
 // postPayments posts refunds and disputes of the provider.
 func (s *Store) postPayments(ctx context.Context) (int, error) {
 	checkouts, err := payment.Unposted(ctx, s.DB)

@@ -40,6 +40,7 @@ import (
 	"claviger/internal/outage"
 	"claviger/internal/partner"
 	"claviger/internal/payment"
+	"claviger/internal/payout"
 	"claviger/internal/profile"
 	"claviger/internal/redelivery"
 	"claviger/internal/release"
@@ -79,6 +80,7 @@ type Services struct {
 	Today        *today.Store
 	Payments     *payment.Store
 	Accounting   *accounting.Store
+	Payouts      *payout.Store
 	Merges       *merge.Store
 
 	Simulator *simulator.Simulator
@@ -288,6 +290,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	}
 	r.Payments = a.payments(r, box)
 	r.Accounting = a.accounting(r)
+	r.Payouts = a.payouts(r, box)
 	r.OAuth = a.connect(r, box)
 	r.Today = a.today(r)
 	r.Stats = &stats.Store{DB: db, Now: a.cfg.Now}

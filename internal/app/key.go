@@ -15,6 +15,7 @@ import (
 	"claviger/internal/mail"
 	"claviger/internal/oauth"
 	"claviger/internal/partner"
+	"claviger/internal/payout"
 	"claviger/internal/sealing"
 	"claviger/internal/secret"
 	"claviger/internal/sqldb"
@@ -104,7 +105,7 @@ func makeKey(path string) error {
 // sealed lists the columns of all sealed values.
 func sealed() []sealing.Column {
 	return slices.Concat(
-		[]sealing.Column{sealing.Pepper(), partner.Sealed(), account.Sealed()},
+		[]sealing.Column{sealing.Pepper(), partner.Sealed(), account.Sealed(), payout.Sealed()},
 		oauth.Sealed(),
 		mail.Sealed(),
 	)

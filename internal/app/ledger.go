@@ -1,17 +1,28 @@
 package app
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
 	"claviger/internal/accounting"
 	"claviger/internal/ledger"
+	"claviger/internal/payout"
+	"claviger/internal/secret"
 )
 
 // accounting returns the store that keeps the ledger up to date.
 func (a *App) accounting(r *Services) *accounting.Store {
 	return &accounting.Store{
 		DB: r.DB, Now: a.cfg.Now, Defaults: a.cfg.Defaults, Licenses: r.Licenses, Payments: r.Payments, Log: a.log,
+	}
+}
+
+// payouts returns the store of payout runs.
+func (a *App) payouts(r *Services, box *secret.Sealer) *payout.Store {
+	return &payout.Store{
+		DB: r.DB, Now: a.cfg.Now, Sealer: box, Books: r.Accounting, Defaults: a.cfg.Defaults, Mail: r.Mail,
+		PublicURL: a.url, Marketplace: cmp.Or(a.cfg.Name, "Claviger"),
 	}
 }
 

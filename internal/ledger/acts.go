@@ -89,7 +89,7 @@ const divideBatch = 200
 // Divide divides sales from before the first terms of the partner by the terms of now. It reports
 // whether there may be more.
 func (j *Journal) Divide(ctx context.Context) (more bool, err error) {
-	t := current(j.terms, j.defaults, j.now)
+	t := Current(j.terms, j.defaults, j.now)
 	if t == nil {
 		return false, nil
 	}

@@ -105,7 +105,7 @@ func (j *Journal) Sell(p Purchase) {
 	if p.Collected == ByProvider {
 		s.feeLookAt = j.now
 	}
-	j.divide(s, current(j.terms, j.defaults, p.SoldAt))
+	j.divide(s, Current(j.terms, j.defaults, p.SoldAt))
 	j.sales[p.ID] = s
 	j.touch(s)
 	j.post(s, nil, Posting{Kind: Sold, Source: s.turn(), At: p.SoldAt, Gross: p.Amount})

@@ -89,14 +89,11 @@ func Move(ctx context.Context, tx *sqldb.Tx, from, now time.Time) (was Beginning
 	return was, true, nil
 }
 
-// Freeze makes the beginning final. The transaction that prepares a payout run calls it before it locks a
-// partner. It fails while sales are settled by a new beginning.
+// Freeze makes the beginning final, and lets one payout run at a time begin. The transaction that prepares a
+// run calls it before it locks a partner. It fails while sales are settled by a new beginning.
 func Freeze(ctx context.Context, tx *sqldb.Tx, now time.Time) error {
-	b, err := ReadBeginning(ctx, tx)
+	b, err := lockBeginning(ctx, tx)
 	if err != nil || !b.PaidAt.IsZero() {
-		return err // it never changes again, so it needs no lock
-	}
-	if b, err = lockBeginning(ctx, tx); err != nil {
 		return err
 	}
 	if b.Moving() {

@@ -33,12 +33,12 @@ func From(ctx context.Context, r sqldb.Reader) (time.Time, error) {
 	return b.From, err
 }
 
-// Due is a sale that may become payable now, or that lacks the fee of its payment.
-type Due struct{ PurchaseID, PartnerID int64 }
+// DueSale is a sale that may become payable now, or that lacks the fee of its payment.
+type DueSale struct{ PurchaseID, PartnerID int64 }
 
 // DueSales returns some of the sales that must be checked now whether they become payable, those that
 // wait longest first.
-func DueSales(ctx context.Context, r sqldb.Reader, now time.Time, most int) ([]Due, error) {
+func DueSales(ctx context.Context, r sqldb.Reader, now time.Time, most int) ([]DueSale, error) {
 	list, err := sqldb.All(ctx, r, scanDue, `SELECT purchase_id, partner_id FROM ledger_sales
 		WHERE look_at <> 0 AND look_at <= $1 ORDER BY look_at LIMIT $2`, now, most)
 	if err != nil {
@@ -49,7 +49,7 @@ func DueSales(ctx context.Context, r sqldb.Reader, now time.Time, most int) ([]D
 
 // FeesDue returns some of the sales without the fee of their payment, if the provider must be asked for
 // it now. Those that wait longest come first.
-func FeesDue(ctx context.Context, r sqldb.Reader, now time.Time, most int) ([]Due, error) {
+func FeesDue(ctx context.Context, r sqldb.Reader, now time.Time, most int) ([]DueSale, error) {
 	list, err := sqldb.All(ctx, r, scanDue, `SELECT purchase_id, partner_id FROM ledger_sales
 		WHERE fee_look_at <> 0 AND fee_look_at <= $1 ORDER BY fee_look_at LIMIT $2`, now, most)
 	if err != nil {
@@ -58,7 +58,7 @@ func FeesDue(ctx context.Context, r sqldb.Reader, now time.Time, most int) ([]Du
 	return list, nil
 }
 
-func scanDue(r *sqldb.Row, d *Due) error { return r.Scan(&d.PurchaseID, &d.PartnerID) }
+func scanDue(r *sqldb.Row, d *DueSale) error { return r.Scan(&d.PurchaseID, &d.PartnerID) }
 
 // Divisible returns the partners with undivided sales and with terms for them.
 func Divisible(ctx context.Context, r sqldb.Reader, d Defaults, now time.Time) (list []int64, err error) {
@@ -76,7 +76,7 @@ func Divisible(ctx context.Context, r sqldb.Reader, d Defaults, now time.Time) (
 		if err != nil {
 			return nil, err
 		}
-		if current(terms, d, now) != nil {
+		if Current(terms, d, now) != nil {
 			list = append(list, last)
 		}
 	}

@@ -164,8 +164,8 @@ func NewestTerms(ctx context.Context, r sqldb.Reader, partnerID int64) (Terms, e
 	return t, nil
 }
 
-// current returns the terms that count at a time; nil: none. The list has the latest first.
-func current(list []Terms, d Defaults, at time.Time) *Terms {
+// Current returns the terms that count at a time; nil: none. The list has the latest first.
+func Current(list []Terms, d Defaults, at time.Time) *Terms {
 	for i := range list {
 		if !list[i].BeginsAt.After(at) {
 			return &list[i]

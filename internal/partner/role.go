@@ -46,3 +46,13 @@ func (r *Store) AccessVersions(ctx context.Context, userIDs []int64) (map[int64]
 	}
 	return found, nil
 }
+
+// Admins returns the users who are admins of a partner, the earliest first.
+func Admins(ctx context.Context, from sqldb.Reader, partnerID int64) ([]int64, error) {
+	list, err := sqldb.All(ctx, from, sqldb.Value[int64], `SELECT user_id FROM members
+		WHERE partner_id = $1 AND role = $2 ORDER BY created_at, user_id`, partnerID, Admin)
+	if err != nil {
+		return nil, fmt.Errorf("list the admins of partner %d: %w", partnerID, err)
+	}
+	return list, nil
+}

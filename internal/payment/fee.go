@@ -71,7 +71,7 @@ func (b *Store) askFees(ctx context.Context) (int, error) {
 
 // askFee posts the fee of a sale, or schedules the next question. A refusal of our key never ends the
 // questions, because the operator can correct the key.
-func (b *Store) askFee(ctx context.Context, d ledger.Due, c Checkout) error {
+func (b *Store) askFee(ctx context.Context, d ledger.DueSale, c Checkout) error {
 	if c.IntentID == "" {
 		return b.giveUpFee(ctx, d, errors.New("it has no payment"))
 	}
@@ -94,7 +94,7 @@ func (b *Store) askFee(ctx context.Context, d ledger.Due, c Checkout) error {
 }
 
 // postFee posts a fee. Without an amount there is nothing to post, and nothing more to ask.
-func (b *Store) postFee(ctx context.Context, d ledger.Due, c Checkout, f feeFact) error {
+func (b *Store) postFee(ctx context.Context, d ledger.DueSale, c Checkout, f feeFact) error {
 	fee, err := f.posting(c.Currency, false)
 	if fee.Amount != 0 && err != nil {
 		return err
@@ -108,7 +108,7 @@ func (b *Store) postFee(ctx context.Context, d ledger.Due, c Checkout, f feeFact
 }
 
 // giveUpFee ends the questions about the fee of a sale.
-func (b *Store) giveUpFee(ctx context.Context, d ledger.Due, cause error) error {
+func (b *Store) giveUpFee(ctx context.Context, d ledger.DueSale, cause error) error {
 	if cause == nil {
 		cause = errors.New("the provider has not computed it")
 	}
@@ -123,7 +123,7 @@ func (b *Store) giveUpFee(ctx context.Context, d ledger.Due, cause error) error 
 }
 
 // changeFee changes the ledger of a sale.
-func (b *Store) changeFee(ctx context.Context, d ledger.Due, change func(*ledger.Journal) error) error {
+func (b *Store) changeFee(ctx context.Context, d ledger.DueSale, change func(*ledger.Journal) error) error {
 	err := b.DB.Write(ctx, func(tx *sqldb.Tx) error {
 		if err := ledger.Lock(ctx, tx, d.PartnerID); err != nil {
 			return err

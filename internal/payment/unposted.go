@@ -15,23 +15,18 @@ const (
 )
 
 // Unposted returns some of the checkouts with refunds or disputes that are not posted.
-func Unposted(ctx context.Context, db *sqldb.DB) (ids []int64, err error) {
-	err = db.Read(ctx, func(tx *sqldb.Tx) error {
-		refunds := sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT checkout_id FROM payment_refunds
-			WHERE `+unpostedRefunds+` ORDER BY id LIMIT $1`, jobBatch)
-		disputes := sqldb.QueueQuery(tx, sqldb.Value[int64], `SELECT checkout_id FROM payment_disputes
-			WHERE `+unpostedDisputes+` ORDER BY provider_id LIMIT $1`, jobBatch)
-		if ids, err = refunds.All(ctx); err != nil {
-			return err
-		}
-		more, err := disputes.All(ctx)
-		ids = append(ids, more...)
-		return err
-	})
+func Unposted(ctx context.Context, r sqldb.Reader) ([]int64, error) {
+	refunds, err := sqldb.All(ctx, r, sqldb.Value[int64], `SELECT checkout_id FROM payment_refunds
+		WHERE `+unpostedRefunds+` ORDER BY id LIMIT $1`, jobBatch)
 	if err != nil {
-		return nil, fmt.Errorf("find payments that are not posted: %w", err)
+		return nil, fmt.Errorf("find refunds of payments that are not posted: %w", err)
 	}
-	return ids, nil
+	disputes, err := sqldb.All(ctx, r, sqldb.Value[int64], `SELECT checkout_id FROM payment_disputes
+		WHERE `+unpostedDisputes+` ORDER BY provider_id LIMIT $1`, jobBatch)
+	if err != nil {
+		return nil, fmt.Errorf("find disputes that are not posted: %w", err)
+	}
+	return append(refunds, disputes...), nil
 }
 
 // Post posts the refunds and disputes of a checkout that a node of the previous release wrote.

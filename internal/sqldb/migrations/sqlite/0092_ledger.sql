@@ -33,7 +33,6 @@ CREATE TABLE ledger_postings (
 CREATE UNIQUE INDEX ledger_postings_source ON ledger_postings (source, kind);
 CREATE INDEX ledger_postings_partner ON ledger_postings (partner_id, id);
 CREATE INDEX ledger_postings_purchase ON ledger_postings (partner_id, purchase_id, id);
-CREATE INDEX ledger_postings_at ON ledger_postings (at, id);
 
 -- The posted state of each sale.
 CREATE TABLE ledger_sales (
@@ -91,4 +90,4 @@ CREATE TABLE ledger_balances (
 	amount     INTEGER NOT NULL,
 	PRIMARY KEY (partner_id, account, currency)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX ledger_balances_undivided ON ledger_balances (partner_id) WHERE account = 'undivided' AND amount <> 0;
+CREATE INDEX ledger_balances_undivided ON ledger_balances (partner_id) WHERE account = 'undivided';
