@@ -106,3 +106,20 @@ func (s *Store) Adjust(ctx context.Context, by audit.Actor, a Adjustment) (ledge
 	}
 	return ledger.BySource(ctx, s.DB, ledger.Adjustment, done.Source)
 }
+
+// MoveFrom changes the moment from which sales count in the balances. The job settles the sales by it.
+func (s *Store) MoveFrom(ctx context.Context, by audit.Actor, from time.Time) (ledger.Beginning, error) {
+	now := s.Now()
+	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
+		was, changed, err := ledger.Move(ctx, tx, from, now)
+		if err != nil || !changed {
+			return err
+		}
+		audit.Record(tx, now, by, "ledger.from", "ledger", audit.Facts{"from": was.From}, audit.Facts{"from": from})
+		return nil
+	})
+	if err != nil {
+		return ledger.Beginning{}, fmt.Errorf("change from when sales count: %w", err)
+	}
+	return ledger.ReadBeginning(ctx, s.DB)
+}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"claviger/internal/job"
+	"claviger/internal/ledger"
+	"claviger/internal/sqldb"
 )
 
 // Every is the interval of runs.
@@ -46,10 +48,14 @@ func (j *Job) Once(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	moved, err := ledger.MoveOn(sqldb.InJob(ctx), s.DB, s.Now())
+	if err != nil {
+		return false, err
+	}
 	divided, err := s.Divide(ctx)
 	if err != nil {
 		return false, err
 	}
 	n, err := s.MakePayable(ctx)
-	return posted || divided || n == payableAtOnce, err
+	return posted || moved || divided || n == payableAtOnce, err
 }

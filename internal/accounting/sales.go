@@ -20,14 +20,14 @@ func (s *Store) postSales(ctx context.Context) (n int, err error) {
 		return 0, err
 	}
 	err = s.DB.Write(sqldb.InJob(ctx), func(tx *sqldb.Tx) error {
+		p := posting{}
+		if p.from, err = ledger.HoldFrom(ctx, tx); err != nil {
+			return err
+		}
 		if err := ledger.Lock(ctx, tx, partnerID); err != nil {
 			return err
 		}
-		p := posting{}
-		if p.from, err = ledger.From(ctx, tx); err != nil {
-			return err
-		}
-		sales, err := license.Unposted(ctx, tx, partnerID, p.from, salesAtOnce)
+		sales, err := license.Unposted(ctx, tx, partnerID, salesAtOnce)
 		if err != nil {
 			return err
 		}
@@ -68,8 +68,8 @@ type posting struct {
 	taken   map[int64]payment.Taken // by purchase
 }
 
-// post posts a sale. One from before the ledger is settled with its earlier refunds, so that only later
-// ones count.
+// post posts a sale with its refunds and disputes. One from before the ledger is settled with its earlier
+// refunds, so that only later ones count.
 func (p *posting) post(ctx context.Context, u license.UnpostedSale) error {
 	amount := money.Units(u.AmountCents, u.Currency, u.Hundredths)
 	if amount == 0 || u.Currency == "" {
@@ -83,24 +83,15 @@ func (p *posting) post(ctx context.Context, u license.UnpostedSale) error {
 	p.journal.Sell(ledger.Purchase{
 		ID: u.ID, Tier: u.Tier, Amount: amount, Currency: u.Currency, Collected: collected, SoldAt: u.CreatedAt,
 	})
-	if u.CreatedAt.Before(p.from) {
-		if err := p.follow(ctx, u, taken.Before(p.from), u.Before, "before"); err != nil {
-			return err
-		}
-		if err := p.journal.Settle(ctx, u.ID); err != nil {
-			return err
-		}
-	}
-	return p.follow(ctx, u, taken.Facts, u.Back, "after")
-}
-
-// follow posts the refunds and disputes of the provider, or for other sales the refunded licenses.
-func (p *posting) follow(
-	ctx context.Context, u license.UnpostedSale, facts []ledger.Fact, back license.Returned, name string,
-) error {
-	if err := p.journal.Follow(ctx, u.ID, facts); err != nil {
+	if err := p.journal.Follow(ctx, u.ID, taken.Facts); err != nil {
 		return err
 	}
-	source := fmt.Sprintf("%s:%d", name, u.ID)
-	return p.journal.Return(ctx, u.ID, back.Links, u.Links, source, back.At)
+	// Each refund has a posting of its own, so that the ledger knows how much was back at any time.
+	for i, step := range u.Steps {
+		source := fmt.Sprintf("returned:%d:%d", u.ID, i+1)
+		if err := p.journal.Return(ctx, u.ID, step.Links, u.Links, source, step.At); err != nil {
+			return err
+		}
+	}
+	return p.journal.Settle(ctx, p.from, u.ID)
 }

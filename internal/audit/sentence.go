@@ -100,6 +100,7 @@ var sentences = map[string]string{
 	"partner.create":          "Added this application to the marketplace.",
 	"partner.product":         "Changed what buyers read about this application.",
 	"partner.terms":           "Set new terms: how sales are shared from then on.",
+	"ledger.from":             "Changed from when sales count in the balances.",
 	"ledger.adjust":           "Adjusted the balance of this application.",
 	"partner.payout_details":  "Changed the payout details.",
 	"payout.prepare":          "Prepared a payout run.",

@@ -83,42 +83,6 @@ func (j *Journal) AskFeeLater(ctx context.Context, purchaseID int64, at time.Tim
 	return nil
 }
 
-// Settle posts that a sale was settled outside the ledger, together with its earlier refunds. A dispute
-// that is open now is not settled.
-func (j *Journal) Settle(ctx context.Context, purchaseID int64) error {
-	s, err := j.load(ctx, purchaseID)
-	if err != nil || s == nil || s.Settled != nil {
-		return err
-	}
-	back := s.Back
-	s.lookAt = time.Time{}
-	s.feeLookAt = time.Time{}
-	j.change(s, Posting{Kind: WasSettled, Source: s.turn()}, func(s *Sale) {
-		s.Settled = &back
-		s.Payable = true
-	})
-	return nil
-}
-
-// Unsettle takes back Settle.
-func (j *Journal) Unsettle(ctx context.Context, purchaseID int64) error {
-	s, err := j.load(ctx, purchaseID)
-	if err != nil || s == nil || s.Settled == nil {
-		return err
-	}
-	if s.Division != nil {
-		s.lookAt = s.dueAt
-	}
-	if s.Collected == ByProvider {
-		s.feeLookAt = j.now
-	}
-	j.change(s, Posting{Kind: NotSettled, Source: s.turn()}, func(s *Sale) {
-		s.Settled = nil
-		s.Payable = false
-	})
-	return nil
-}
-
 // divideBatch is the number of sales that one transaction divides.
 const divideBatch = 200
 

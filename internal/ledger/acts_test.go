@@ -19,7 +19,7 @@ func TestSettledBeforeDivided(t *testing.T) {
 	b := newBooks(t)
 	b.must(func(ctx context.Context, j *ledger.Journal) error {
 		j.Sell(dollars(1, 1000, noon))
-		return j.Settle(ctx, 1)
+		return j.Settle(ctx, future, 1)
 	})
 	b.want(map[string]int64{})
 	b.must(func(ctx context.Context, j *ledger.Journal) error {
@@ -35,10 +35,10 @@ func TestSettledBeforeDivided(t *testing.T) {
 		t.Error("a settled sale is still checked")
 	}
 	for range 2 { // an earlier moment from which sales count
-		b.must(func(ctx context.Context, j *ledger.Journal) error { return j.Unsettle(ctx, 1) })
+		b.must(func(ctx context.Context, j *ledger.Journal) error { return j.Settle(ctx, past, 1) })
 		b.want(map[string]int64{"provider USD": 500, "share USD": -350, "margin USD": -150})
 	}
-	b.must(func(ctx context.Context, j *ledger.Journal) error { return j.Settle(ctx, 1) })
+	b.must(func(ctx context.Context, j *ledger.Journal) error { return j.Settle(ctx, future, 1) })
 	b.want(map[string]int64{})
 }
 
@@ -62,7 +62,7 @@ func TestFees(t *testing.T) {
 		j.Sell(dollars(2, 1000, b.now))
 		return nil
 	})
-	b.must(func(ctx context.Context, j *ledger.Journal) error { return j.Settle(ctx, 2) })
+	b.must(func(ctx context.Context, j *ledger.Journal) error { return j.Settle(ctx, future, 2) })
 	payment := ledger.Fee{Amount: 50, Currency: "EUR", Rate: ledger.Ratio{Num: 1000, Den: 900}}
 	dispute := ledger.Fee{Amount: 1500, Currency: "EUR", Rate: ledger.Ratio{Num: 1000, Den: 900}, Dispute: true}
 	back := dispute
@@ -243,7 +243,7 @@ func TestUnposted(t *testing.T) {
 	fee := ledger.Fee{Source: "txn_1", Amount: 1, Currency: "USD", Rate: ledger.Ratio{Num: 1, Den: 1}}
 	b.must(func(ctx context.Context, j *ledger.Journal) error {
 		return errors.Join(
-			j.TakeFee(ctx, 1, fee), j.MakePayable(ctx, 1), j.Settle(ctx, 1), j.Unsettle(ctx, 1), j.Return(ctx, 1, 1, 1, "refund:1:1", noon),
+			j.TakeFee(ctx, 1, fee), j.MakePayable(ctx, 1), j.Settle(ctx, future, 1), j.Settle(ctx, past, 1), j.Return(ctx, 1, 1, 1, "refund:1:1", noon),
 		)
 	})
 	b.want(map[string]int64{})

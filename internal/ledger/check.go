@@ -116,6 +116,7 @@ type check struct {
 	partnerID int64
 	all       balances           // the sums of all lines
 	sales     map[int64]balances // the same of each purchase of the batch
+	gross     map[int64]int64    // the sums of the buyers' payments, by purchase
 	found     []string
 }
 
@@ -139,6 +140,9 @@ func (c *check) batch(ctx context.Context, ids []int64, from, to int64) error {
 				"%s of purchase %d differs by %d %s from its postings.", d.Account, s.purchaseID, d.Amount, d.Currency,
 			)
 		}
+		if gross := c.gross[s.purchaseID]; gross != s.kept() {
+			c.find("Purchase %d keeps %d of its price; its postings sum to %d.", s.purchaseID, s.kept(), gross)
+		}
 		delete(c.sales, s.purchaseID)
 	}
 	for id := range c.sales {
@@ -150,6 +154,7 @@ func (c *check) batch(ctx context.Context, ids []int64, from, to int64) error {
 // postings adds up the postings of all purchases in the range of ids.
 func (c *check) postings(ctx context.Context, from, to int64) error {
 	c.sales = map[int64]balances{}
+	c.gross = map[int64]int64{}
 	err := sqldb.Each(ctx, c.tx, func(r *sqldb.Row) error {
 		var p Posting
 		if err := scanPosting(r, &p); err != nil {
@@ -175,6 +180,7 @@ func (c *check) posting(p Posting) {
 		sale.add(l.Account, l.Currency, l.Amount)
 	}
 	c.sales[p.PurchaseID] = sale
+	c.gross[p.PurchaseID] += p.Gross
 	for currency, sum := range sums {
 		if sum != 0 {
 			c.find("Posting %d sums to %d %s instead of 0.", p.ID, sum, currency)

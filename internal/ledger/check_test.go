@@ -68,6 +68,8 @@ func TestCheck(t *testing.T) {
 		"sums to 1 USD instead of 0.":                        `UPDATE ledger_postings SET lines = '[{"Account":"share","Amount":1,"Currency":"USD"}]' WHERE purchase_id = 2`,
 		"provider of purchase 2 differs by 1000 USD from":    `DELETE FROM ledger_postings WHERE purchase_id = 2`,
 		"Purchase 2 has postings, and its state is missing.": `DELETE FROM ledger_sales WHERE purchase_id = 2`,
+		"Purchase 2 keeps 1000 of its price; its postings sum to 999.": `UPDATE ledger_postings SET gross = 999
+			WHERE purchase_id = 2`,
 		"Purchase 1 has 100 back and 900 disputed; its refunds and disputes sum to 0 and 900.": `DELETE FROM ledger_facts
 			WHERE source = 're_1'`,
 		"Purchase 1 has 100 back and 900 disputed; its refunds and disputes sum to 100 and 0.": `DELETE FROM ledger_facts
@@ -95,7 +97,7 @@ func TestCheckReadsAll(t *testing.T) {
 	b.want(map[string]int64{"provider USD": sales * 1000, "undivided USD": -sales * 1000})
 	for _, id := range []int64{1, 1000, 1001, 2000, 2001} {
 		b.exec(fmt.Sprintf(`UPDATE ledger_sales SET gross = 999 WHERE purchase_id = %d`, id))
-		if list := b.found(); len(list) != 2 || !strings.Contains(list[0], fmt.Sprintf("purchase %d differs by -1 USD", id)) {
+		if list := b.found(); len(list) != 3 || !strings.Contains(list[0], fmt.Sprintf("purchase %d differs by -1 USD", id)) {
 			t.Errorf("found %q", list)
 		}
 		b.exec(fmt.Sprintf(`UPDATE ledger_sales SET gross = 1000 WHERE purchase_id = %d`, id))
@@ -134,8 +136,8 @@ func TestFailedReads(t *testing.T) {
 			return j.TakeFee(ctx, 1, ledger.Fee{Source: "txn_1", Currency: "USD", Rate: ledger.Ratio{Num: 1, Den: 1}})
 		},
 		"payable":  func(ctx context.Context, j *ledger.Journal) error { return j.MakePayable(ctx, 3) },
-		"settle":   func(ctx context.Context, j *ledger.Journal) error { return j.Settle(ctx, 3) },
-		"unsettle": func(ctx context.Context, j *ledger.Journal) error { return j.Unsettle(ctx, 1) },
+		"settle":   func(ctx context.Context, j *ledger.Journal) error { return j.Settle(ctx, future, 3) },
+		"unsettle": func(ctx context.Context, j *ledger.Journal) error { return j.Settle(ctx, past, 1) },
 		"divide":   func(ctx context.Context, j *ledger.Journal) error { _, err := j.Divide(ctx); return err },
 	} {
 		readers[name] = func() (any, error) { return nil, b.write(act) }
@@ -250,10 +252,10 @@ func TestTimes(t *testing.T) {
 		b.exec(`UPDATE ledger_sales SET look_at = 1 WHERE purchase_id = 1`) // a check that comes again
 	}
 	payable := b.now.Add(-time.Second)
-	b.must(func(ctx context.Context, j *ledger.Journal) error { return j.Settle(ctx, 3) })
+	b.must(func(ctx context.Context, j *ledger.Journal) error { return j.Settle(ctx, future, 3) })
 	same(`SELECT max(look_at) FROM ledger_sales WHERE purchase_id = 3`, time.Time{})
 	same(`SELECT fee_look_at FROM ledger_sales WHERE purchase_id = 3`, time.Time{})
-	b.must(func(ctx context.Context, j *ledger.Journal) error { return j.Unsettle(ctx, 3) })
+	b.must(func(ctx context.Context, j *ledger.Journal) error { return j.Settle(ctx, past, 3) })
 	same(`SELECT look_at FROM ledger_sales WHERE purchase_id = 3`, later.AddDate(0, 0, 3))
 	same(`SELECT fee_look_at FROM ledger_sales WHERE purchase_id = 3`, b.now)
 

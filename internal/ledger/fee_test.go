@@ -61,7 +61,7 @@ func TestFeesDue(t *testing.T) {
 	later(1, time.Time{})
 	due("never again", sold.Add(time.Hour), 9)
 	b.must(func(ctx context.Context, j *ledger.Journal) error {
-		return errors.Join(j.Settle(ctx, 2), j.Unsettle(ctx, 2), j.AskFeeLater(ctx, 4, sold))
+		return errors.Join(j.Settle(ctx, future, 2), j.Settle(ctx, past, 2), j.AskFeeLater(ctx, 4, sold))
 	})
 	due("its settlement is taken back", b.now, 9, 2)
 	take() // a fee that is posted already ends the question, too

@@ -155,9 +155,10 @@ func (j *Journal) post(s *stored, before []Balance, p Posting) {
 	j.add(p)
 }
 
-// add adds a posting, unless it has no lines.
+// add adds a posting, unless nothing changed. One without lines has a change of the buyers' payments: the
+// partner took the money of a sale and earns all of it.
 func (j *Journal) add(p Posting) {
-	if len(p.Lines) == 0 {
+	if len(p.Lines) == 0 && p.Gross == 0 {
 		return
 	}
 	p.PartnerID = j.partnerID

@@ -18,6 +18,12 @@ import (
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
+// Sales count from these moments: no sale is settled, or all are.
+var (
+	past   = noon.AddDate(-10, 0, 0)
+	future = noon.AddDate(10, 0, 0)
+)
+
 const partnerID = 1
 
 // books opens journals of one partner, one transaction after the other.
@@ -188,10 +194,10 @@ func TestSettledSalesAddNothing(t *testing.T) {
 	refund(1, 1000)
 	for range 2 { // the second adds nothing
 		b.must(func(ctx context.Context, j *ledger.Journal) error {
-			if err := j.Settle(ctx, 1); err != nil {
+			if err := j.Settle(ctx, future, 1); err != nil {
 				return err
 			}
-			return j.Settle(ctx, 2)
+			return j.Settle(ctx, future, 2)
 		})
 		b.want(map[string]int64{})
 	}

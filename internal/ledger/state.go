@@ -29,11 +29,8 @@ func Begin(ctx context.Context, db *sqldb.DB, now time.Time) error {
 
 // From returns the moment from which sales count in the balances; zero: the ledger has not begun.
 func From(ctx context.Context, r sqldb.Reader) (time.Time, error) {
-	at, err := sqldb.One(ctx, r, sqldb.Value[time.Time], `SELECT began_at FROM ledger_state WHERE id = 1`)
-	if err != nil {
-		return at, fmt.Errorf("read when the ledger began: %w", err)
-	}
-	return at, nil
+	b, err := ReadBeginning(ctx, r)
+	return b.From, err
 }
 
 // DueSale is a sale that may become payable now, or that lacks the fee of its payment.
@@ -91,15 +88,6 @@ func Lock(ctx context.Context, tx *sqldb.Tx, partnerID int64) error {
 	_, err := partner.Lock(tx, partnerID).One(ctx)
 	if err != nil && !errors.Is(err, sqldb.ErrNone) {
 		return fmt.Errorf("lock partner %d: %w", partnerID, err)
-	}
-	return nil
-}
-
-// Freeze lets one payout run at a time begin.
-func Freeze(ctx context.Context, tx *sqldb.Tx, _ time.Time) error {
-	_, err := sqldb.One(ctx, tx, sqldb.Value[int64], `SELECT id FROM ledger_state WHERE id = 1`+tx.ForUpdate)
-	if err != nil {
-		return fmt.Errorf("lock the ledger: %w", err)
 	}
 	return nil
 }

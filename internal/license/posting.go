@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"claviger/internal/ledger"
 	"claviger/internal/sqldb"
@@ -54,8 +55,9 @@ func (t *partnerTx) postSales(ctx context.Context, terms *ledger.Opening, sales 
 // parts counts the links of a purchase, and those that are refunded.
 type parts struct{ purchaseID, links, back int64 }
 
-// postReturned posts the purchases in t.returned: those with links that a refund closed, or opened again.
-func (t *partnerTx) postReturned(ctx context.Context, refundID int64) error {
+// postReturned posts the purchases in t.returned: those with links that a refund closed, or opened again at
+// a time.
+func (t *partnerTx) postReturned(ctx context.Context, refundID int64, at time.Time) error {
 	slices.Sort(t.returned)
 	ids := slices.Compact(t.returned)
 	t.returned = nil
@@ -77,7 +79,7 @@ func (t *partnerTx) postReturned(ctx context.Context, refundID int64) error {
 	}
 	for _, p := range list {
 		source := fmt.Sprintf("refund:%d:%d", refundID, p.purchaseID)
-		if err := journal.Return(ctx, p.purchaseID, p.back, p.links, source, t.now); err != nil {
+		if err := journal.Return(ctx, p.purchaseID, p.back, p.links, source, at); err != nil {
 			return err
 		}
 	}

@@ -142,7 +142,7 @@ func (r *Store) refund(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o Refu
 		}
 		f.Licenses = append(f.Licenses, s.License)
 	}
-	if err := t.postReturned(ctx, f.ID); err != nil {
+	if err := t.postReturned(ctx, f.ID, t.now); err != nil {
 		return Refund{}, err
 	}
 	t.counters.Save(tx)
@@ -360,7 +360,7 @@ func (t *partnerTx) reopen(ctx context.Context, f *Refund, list []License) error
 	}
 	f.ReversedAt = t.now
 	t.tx.Queue(`UPDATE refunds SET reversed_at = $2, posted_at = $2 WHERE id = $1`, f.ID, t.now)
-	if err := t.postReturned(ctx, f.ID); err != nil {
+	if err := t.postReturned(ctx, f.ID, t.now); err != nil {
 		return err
 	}
 	t.counters.Save(t.tx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"claviger/internal/ledger"
@@ -19,25 +20,29 @@ const (
 // UnpostedSale is a sale that is not posted.
 type UnpostedSale struct {
 	Sale
-	Links  int64
-	Back   Returned // all refunded links
-	Before Returned // those that were refunded at a given time, maybe not any more
+	Links int64
+	Steps []Returned // after each refund and reversal, the first one first
 }
 
 // Returned counts refunded links of a sale.
 type Returned struct {
 	Links int64
-	At    time.Time // of the last refund
+	At    time.Time // of the last refund or reversal
 }
 
-// returnedOf counts the links of a sale.
-type returnedOf struct {
-	Returned
-	saleID, links int64
+// countOf counts the links of a sale.
+type countOf struct{ saleID, links, back int64 }
+
+func scanCount(r *sqldb.Row, c *countOf) error { return r.Scan(&c.saleID, &c.links, &c.back) }
+
+// refundOf is a refund of a link of a sale. Its reversal is zero if it still holds.
+type refundOf struct {
+	saleID              int64
+	createdAt, reversed time.Time
 }
 
-func scanReturned(r *sqldb.Row, c *returnedOf) error {
-	return r.Scan(&c.saleID, &c.links, &c.Links, &c.At)
+func scanRefundOf(r *sqldb.Row, f *refundOf) error {
+	return r.Scan(&f.saleID, &f.createdAt, &f.reversed)
 }
 
 // UnpostedPartner returns a partner with sales that are not posted; 0: there is none.
@@ -52,7 +57,7 @@ func UnpostedPartner(ctx context.Context, r sqldb.Reader) (int64, error) {
 
 // Unposted returns some of a partner's sales that are not posted. The transaction has locked the
 // partner.
-func Unposted(ctx context.Context, tx *sqldb.Tx, partnerID int64, before time.Time, most int) ([]UnpostedSale, error) {
+func Unposted(ctx context.Context, tx *sqldb.Tx, partnerID int64, most int) ([]UnpostedSale, error) {
 	sales, err := sqldb.All(ctx, tx, scanSale, `SELECT `+saleColumns+` FROM purchases
 		WHERE partner_id = $1 AND `+unpostedSale+` ORDER BY id LIMIT $2`, partnerID, most)
 	if err != nil {
@@ -66,31 +71,45 @@ func Unposted(ctx context.Context, tx *sqldb.Tx, partnerID int64, before time.Ti
 		list[i].Sale = s
 		of[s.ID] = &list[i]
 	}
-	now := sqldb.QueueQuery(tx, scanReturned, `SELECT k.purchase_id, count(*), count(f.id),
-			COALESCE(max(f.created_at), 0)
-		FROM purchase_links AS k LEFT JOIN refunds AS f ON f.id = k.refund_id AND k.refund_id <> 0
-		WHERE k.purchase_id = ANY($1) GROUP BY k.purchase_id`, ids)
-	then := sqldb.QueueQuery(tx, scanReturned, `SELECT k.purchase_id, count(*), count(f.id),
-			COALESCE(max(f.created_at), 0)
+	counts := sqldb.QueueQuery(tx, scanCount, `SELECT purchase_id, count(*), count(CASE WHEN refund_id <> 0 THEN 1 END)
+		FROM purchase_links WHERE purchase_id = ANY($1) GROUP BY purchase_id`, ids)
+	refunds := sqldb.QueueQuery(tx, scanRefundOf, `SELECT k.purchase_id, f.created_at, f.reversed_at
 		FROM purchase_links AS k JOIN refund_items AS i ON i.license_id = k.license_id AND i.seq = k.seq
-		JOIN refunds AS f ON f.id = i.refund_id
-		WHERE k.purchase_id = ANY($1) AND f.created_at < $2 AND (f.reversed_at = 0 OR f.reversed_at >= $2)
-		GROUP BY k.purchase_id`, ids, before)
-	rows, err := now.All(ctx)
+		JOIN refunds AS f ON f.id = i.refund_id WHERE k.purchase_id = ANY($1)`, ids)
+	rows, err := counts.All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("count the refunded licenses of sales: %w", err)
 	}
+	returned, err := refunds.All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the refunds of sales: %w", err)
+	}
+	for _, f := range returned {
+		u := of[f.saleID]
+		u.Steps = append(u.Steps, Returned{1, f.createdAt})
+		if !f.reversed.IsZero() {
+			u.Steps = append(u.Steps, Returned{-1, f.reversed})
+		}
+	}
 	for _, c := range rows {
 		of[c.saleID].Links = c.links
-		of[c.saleID].Back = c.Returned
-	}
-	if rows, err = then.All(ctx); err != nil {
-		return nil, fmt.Errorf("count the licenses of sales that were refunded: %w", err)
-	}
-	for _, c := range rows {
-		of[c.saleID].Before = c.Returned
+		of[c.saleID].sumUp(c.back)
 	}
 	return list, nil
+}
+
+// sumUp adds up the steps. back counts the links that are refunded now.
+func (u *UnpostedSale) sumUp(back int64) {
+	slices.SortStableFunc(u.Steps, func(x, y Returned) int { return x.At.Compare(y.At) })
+	for i := 1; i < len(u.Steps); i++ {
+		u.Steps[i].Links += u.Steps[i-1].Links
+	}
+	if u.Steps == nil && back > 0 {
+		u.Steps = []Returned{{}}
+	}
+	if n := len(u.Steps); n > 0 {
+		u.Steps[n-1].Links = back
+	}
 }
 
 // MarkPosted queues the mark of posted sales.
@@ -122,11 +141,14 @@ func (r *Store) PostRefund(ctx context.Context, f Refund) error {
 		if t.returned, err = ids.All(ctx); err != nil {
 			return err
 		}
-		if err := t.postReturned(ctx, f.ID); err != nil {
+		at := f.CreatedAt
+		if f.ReversedAt.After(at) {
+			at = f.ReversedAt
+		}
+		if err := t.postReturned(ctx, f.ID, at); err != nil {
 			return err
 		}
-		tx.Queue(`UPDATE refunds SET posted_at = CASE WHEN reversed_at > created_at THEN reversed_at ELSE created_at END
-			WHERE id = $1`, f.ID)
+		tx.Queue(`UPDATE refunds SET posted_at = $2 WHERE id = $1`, f.ID, at)
 		return nil
 	})
 	if err != nil {

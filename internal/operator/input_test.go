@@ -33,6 +33,7 @@ var writes = []struct{ method, path, body string }{
 	{"POST", "/operator/v1/users", `{"email":"u@b.example","name":"N","external_id":"u-1"}`},
 	{"POST", purchases, `{"partner_id":1,"tier":1,"user":{"email":"a@b.example"},"quantity":1,"amount_cents":1,"currency":"EUR","collected_by":"partner","external_id":"o-1"}`},
 	{"POST", "/operator/v1/partners/1/terms", `{"share":1,"plans":[{"tier":1,"share":5}],"fees":"partner","payable_after":1,"smallest_payout":[{"currency":"EUR","amount":1}],"begins_at":"2200-01-01T00:00:00Z"}`},
+	{"PUT", "/operator/v1/ledger/from", `{"from":"2026-03-01T00:00:00Z"}`},
 	{"POST", refunds, `{"license_key":"{key}","partner_id":1,"purchase_external_id":"order-1","external_id":"r-1","reason":"R"}`},
 	{"POST", "/operator/v1/licenses/{key}/hold", `{"reason":"held"}`},
 	{"POST", "/operator/v1/licenses/{key}/activate", `{"user":{"email":"ada@example.com","name":"","external_id":""}}`},

@@ -22,6 +22,7 @@ func (o *Operator) ledgerRoutes(
 	return []wire.Route{
 		list("/ledger", o.listPostings),
 		on(account.Read, "GET", "/ledger/from", o.ledgerFrom),
+		on(account.Admin, "PUT", "/ledger/from", o.moveLedgerFrom),
 		on(account.Admin, "POST", "/ledger/adjustments", o.adjust),
 		on(account.Read, "GET", "/partners/{id}/balances", o.listBalances),
 		on(account.Read, "GET", "/partners/{id}/terms", o.listTerms),
@@ -95,17 +96,6 @@ func (o *Operator) listPostings(w http.ResponseWriter, r *http.Request, _ accoun
 	}
 	cursorAnswer(w, r, p, found.Next, found.SearchedTo)
 	return wire.JSON(w, http.StatusOK, wire.ListOf(found.Postings, postingOf))
-}
-
-// ledgerFrom answers with the moment from which sales count.
-func (o *Operator) ledgerFrom(w http.ResponseWriter, r *http.Request, _ account.Token) error {
-	at, err := ledger.From(r.Context(), o.Service.DB)
-	if err != nil {
-		return err
-	}
-	return wire.JSON(w, http.StatusOK, struct {
-		From mayTime `json:"from"`
-	}{mayTime(at)})
 }
 
 // adjustmentBody is an adjustment of a partner's balance.

@@ -59,6 +59,7 @@ POST   /operator/v1/payments/problems/{id}/refund  sell
 POST   /operator/v1/payments/problems/{id}/dismiss sell
 GET    /operator/v1/ledger                        read sell support
 GET    /operator/v1/ledger/from                   read sell support
+PUT    /operator/v1/ledger/from
 POST   /operator/v1/ledger/adjustments
 GET    /operator/v1/payouts                       read sell support
 GET    /operator/v1/payouts/due                   read sell support

@@ -3,7 +3,6 @@ package payment
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"claviger/internal/ledger"
 	"claviger/internal/sqldb"
@@ -100,14 +99,4 @@ func TakenFor(ctx context.Context, tx *sqldb.Tx, purchases []int64) (map[int64]T
 		taken[c.PurchaseID] = Taken{c.ID, facts(c.Paid, r, d)}
 	}
 	return taken, nil
-}
-
-// Before returns the facts from before a time.
-func (t Taken) Before(at time.Time) (list []ledger.Fact) {
-	for _, f := range t.Facts {
-		if f.At.Before(at) {
-			list = append(list, f)
-		}
-	}
-	return list
 }

@@ -98,6 +98,10 @@ func checkLedger(t *testing.T, c *operator.Client, partnerID int64) {
 	if must(c.LedgerFrom(ctx))(t).From.IsZero() {
 		t.Error("the ledger has not begun")
 	}
+	from := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
+	if b := must(c.SetLedgerFrom(ctx, from))(t); !b.From.Equal(from) || !b.Moving {
+		t.Errorf("the ledger begins %+v, want %v", b, from)
+	}
 }
 
 // checkPayouts pays what the partner is due.

@@ -41,6 +41,11 @@ func (c *Client) LedgerFrom(ctx context.Context) (LedgerFrom, error) {
 	return get[LedgerFrom](ctx, c, base+"ledger/from")
 }
 
+// SetLedgerFrom changes the moment from which sales count in the balances.
+func (c *Client) SetLedgerFrom(ctx context.Context, from time.Time) (LedgerFrom, error) {
+	return call[LedgerFrom](ctx, c, http.MethodPut, base+"ledger/from", NewLedgerFrom{From: from})
+}
+
 // Balances returns the balances of a partner that are not zero.
 func (c *Client) Balances(ctx context.Context, partnerID int64) (BalanceList, error) {
 	return get[BalanceList](ctx, c, partnerPath(partnerID, "/balances"))

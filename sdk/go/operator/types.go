@@ -752,6 +752,15 @@ type NewAdjustment struct {
 // LedgerFrom is an object of the API.
 type LedgerFrom struct {
 	From rest.Time `json:"from"`
+	// Whether balances still change because of a new moment. No payout run starts meanwhile.
+	Moving  bool      `json:"moving"`
+	FinalAt rest.Time `json:"final_at"`
+}
+
+// NewLedgerFrom is an object of the API.
+type NewLedgerFrom struct {
+	// The moment from which sales count, not in the future.
+	From time.Time `json:"from"`
 }
 
 // NewTerms is an object of the API.

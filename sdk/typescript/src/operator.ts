@@ -637,6 +637,14 @@ export type NewAdjustment = {
 
 export type LedgerFrom = {
   from: string;
+  /** Whether balances still change because of a new moment. No payout run starts meanwhile. */
+  moving: boolean;
+  final_at: string;
+};
+
+export type NewLedgerFrom = {
+  /** The moment from which sales count, not in the future. */
+  from: string;
 };
 
 export type NewTerms = {
@@ -1901,6 +1909,11 @@ export interface Operations {
   };
   /** Read from when sales count */
   "GET /operator/v1/ledger/from": {
+    answer: LedgerFrom;
+  };
+  /** Change from when sales count */
+  "PUT /operator/v1/ledger/from": {
+    body: NewLedgerFrom;
     answer: LedgerFrom;
   };
   /** Search licenses */
