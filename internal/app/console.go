@@ -41,6 +41,7 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 			Settings: a.shownSettings(),
 			Version:  ThisBuild().String(),
 		},
+		Payouts: console.Payouts{Store: r.Payouts, Exports: r.Exports, OneProof: a.cfg.TestMoney},
 		Reports: console.Reports{
 			Stats:    r.Stats,
 			Partners: r.Partners,

@@ -64,6 +64,7 @@ type Handler struct {
 	People   People
 	Licenses Licenses
 	Bulk     Bulk
+	Payouts  Payouts
 	Reports  Reports
 }
 
@@ -78,6 +79,7 @@ func (h *Handler) sections() []pages {
 		&h.Bulk,
 		&h.Team,
 		&h.Delivery,
+		&h.Payouts,
 		&h.Reports,
 		&h.System,
 	}

@@ -12,7 +12,9 @@ import (
 )
 
 func unknownRun() error {
-	return fault.New(fault.Missing, codeUnknownRun, "There is no payout run with this id. GET /operator/v1/payouts lists them.")
+	return fault.New(
+		fault.Missing, codeUnknownRun, "There is no payout run with this id. GET /operator/v1/payouts lists them.",
+	)
 }
 
 // Run returns a run.
