@@ -41,6 +41,7 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 			Settings: a.shownSettings(),
 			Version:  ThisBuild().String(),
 		},
+		Ledger: console.Ledger{Books: r.Accounting, Partners: r.Partners},
 		Reports: console.Reports{
 			Stats:    r.Stats,
 			Partners: r.Partners,

@@ -64,6 +64,7 @@ type Handler struct {
 	People   People
 	Licenses Licenses
 	Bulk     Bulk
+	Ledger   Ledger
 	Reports  Reports
 }
 
@@ -78,6 +79,7 @@ func (h *Handler) sections() []pages {
 		&h.Bulk,
 		&h.Team,
 		&h.Delivery,
+		&h.Ledger,
 		&h.Reports,
 		&h.System,
 	}

@@ -14,6 +14,7 @@ const (
 	outagesPath    = "/outages"
 	mailsPath      = "/mails"
 	paymentsPath   = "/payments"
+	ledgerPath     = "/ledger"
 
 	refundRequestsPath = "/refund-requests"
 	numbersPath        = "/numbers"
@@ -41,6 +42,7 @@ var navigation = []area.Entry{
 		Group: "Customers", Label: "Payments", Path: paymentsPath,
 		Also: []string{ordersPath, disputesPath, refundRequestsPath},
 	},
+	{Group: "Customers", Label: "Ledger", Path: ledgerPath},
 	{Group: "Delivery", Label: "Deliveries", Path: deliveriesPath},
 	{Group: "Delivery", Label: "Outages", Path: outagesPath, Also: []string{redeliverPath}},
 	{Group: "Delivery", Label: "Mails", Path: mailsPath},
