@@ -65,6 +65,7 @@ type Handler struct {
 	Licenses Licenses
 	Bulk     Bulk
 	Payouts  Payouts
+	Ledger   Ledger
 	Reports  Reports
 }
 
@@ -80,6 +81,7 @@ func (h *Handler) sections() []pages {
 		&h.Team,
 		&h.Delivery,
 		&h.Payouts,
+		&h.Ledger,
 		&h.Reports,
 		&h.System,
 	}

@@ -41,15 +41,16 @@ var partnerTabs = []area.Entry{
 	{Label: "Settings", Path: partnerSettingsPath},
 	{Label: "Product", Path: productPath},
 	{Label: "Plans", Path: plansPath},
+	{Label: "Ledger", Path: partnerLedgerPath},
 	{Label: "Credentials", Path: secretsPath},
 	{Label: "People", Path: partnerPeoplePath},
 }
 
 // tabs returns the tabs of a partner's pages that the person may see.
-func (p *Partners) tabs(v *Visit, one partner.Partner, current string) ui.Tabs {
+func (s *Shell) tabs(v *Visit, one partner.Partner, current string) ui.Tabs {
 	t := ui.Tabs{Label: "Pages about " + one.Name}
 	for _, tab := range partnerTabs {
-		if p.area.Has(tab.Path, v) {
+		if s.area.Has(tab.Path, v) {
 			t.Items = append(
 				t.Items,
 				ui.Tab{Label: tab.Label, URL: v.Path("%s", ofPartner(tab.Path, one.ID)), Current: tab.Path == current},

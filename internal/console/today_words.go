@@ -74,8 +74,7 @@ var todayWords = map[today.Kind]struct{ title, why, all, query string }{
 	},
 	today.Undivided: {
 		title: "Sales that are not divided",
-		why: "The partner has no terms, and there is no default-share, so nobody knows what they earn. Give the " +
-			"partner terms by the operator API.",
+		why:   "The partner has no terms, and there is no default-share, so nobody knows what they earn. Add terms.",
 	},
 	today.MailGivenUp: {title: "Mails that were given up", why: "They did not reach the person.", all: mailsPath},
 	today.CertificateEnds: {
@@ -136,7 +135,8 @@ func (t *Today) item(v *Visit, i today.Item) todayItem {
 	case today.URLUnproven:
 		out.Text = "The " + strings.ReplaceAll(strings.TrimSuffix(i.Subject, "_url"), "_", " ") + " URL."
 		out.Button, out.Link = t.linkTo(v, "Check it", urlsPath, i.PartnerID)
-	case today.Undivided: // terms have no page
+	case today.Undivided:
+		out.Button, out.Link = t.linkTo(v, "Add terms", partnerLedgerPath, i.PartnerID)
 	case today.NoContacts:
 		out.Button, out.Link = t.linkTo(v, "Add a contact", contactsPath, i.PartnerID)
 	}

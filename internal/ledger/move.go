@@ -28,6 +28,16 @@ type Beginning struct {
 // Moving reports whether some sales are not settled by the new beginning yet.
 func (b Beginning) Moving() bool { return !b.MovedAt.IsZero() }
 
+// Final returns the refusal of a change after the first payout run; nil: the moment can change.
+func (b Beginning) Final() error {
+	if b.PaidAt.IsZero() {
+		return nil
+	}
+	return fault.New(fault.Conflict, CodeFrozen,
+		"The first payout run was prepared at %s, so this moment is final. Correct balances with adjustments.",
+		b.PaidAt.Format(time.RFC3339))
+}
+
 const beginning = `SELECT began_at, paid_at, moved_at, moved_partner, moved_purchase FROM ledger_state WHERE id = 1`
 
 func scanBeginning(r *sqldb.Row, b *Beginning) error {
@@ -76,9 +86,7 @@ func Move(ctx context.Context, tx *sqldb.Tx, from, now time.Time) (was Beginning
 	case from.Truncate(time.Microsecond).Equal(was.From.Truncate(time.Microsecond)): // as the API writes it
 		return was, false, nil
 	case !was.PaidAt.IsZero():
-		return was, false, fault.New(fault.Conflict, CodeFrozen,
-			"The first payout run was prepared at %s, so this moment is final. Correct balances with adjustments.",
-			was.PaidAt.Format(time.RFC3339))
+		return was, false, was.Final()
 	case from.After(now):
 		return was, false, fault.Field("from", "must not be in the future: choose a moment up to now.")
 	case from.Before(earliest):

@@ -236,7 +236,15 @@ func InUTC(r *http.Request) string {
 // QueryTime reads a time from the query. An input of type datetime-local sends it in the person's
 // zone; a time with a zone, as in a link, keeps it. An empty value is the zero time.
 func QueryTime(r *http.Request, name string) (time.Time, error) {
-	text := strings.TrimSpace(r.URL.Query().Get(name))
+	return readTime(r, name, strings.TrimSpace(r.URL.Query().Get(name)))
+}
+
+// FormTime reads a time from a form, like QueryTime.
+func FormTime(r *http.Request, name string) (time.Time, error) {
+	return readTime(r, name, FormText(r, name))
+}
+
+func readTime(r *http.Request, name, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
