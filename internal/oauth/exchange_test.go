@@ -271,8 +271,12 @@ func TestCodeUsedAgain(t *testing.T) {
 			} else {
 				h.tokens(a)
 			}
-			if n := h.audited("oauth.revoke") - revoked; (n == 1) != tt.revokes {
+			if n := h.audited("oauth.revoke") - revoked; n != map[bool]int{true: 1}[tt.revokes] {
 				t.Errorf("there are %d audit entries of the revocation", n)
+			}
+			h.refused(h.post(changed(right, "redirect_uri", redirectURL+"x")), 400, "invalid_grant", "used already")
+			if n := h.audited("oauth.revoke") - revoked; n != map[bool]int{true: 1}[tt.revokes] {
+				t.Errorf("a second revocation was audited; there are %d entries", n)
 			}
 		})
 	}
