@@ -65,7 +65,7 @@ func TestRefundedIsSettled(t *testing.T) {
 		all = append(all, settled...)
 		return nil
 	}
-	sale, err := h.tryBuy(license.Purchase{PartnerID: h.partner(), Tier: 1, ExternalID: "base", AmountCents: 59, Currency: "USD"})
+	sale, err := h.tryBuy(license.Purchase{PartnerID: h.partner(), Tier: 1, ExternalID: "base", AmountCents: 1, Currency: "USD"})
 	if err != nil {
 		t.Fatal(err)
 	}
