@@ -57,17 +57,24 @@ func TestGuestIn(t *testing.T) {
 	if again := d.guest(t, "ann@example.com", "b1"); again.ID != u.ID || other.ID == u.ID {
 		t.Errorf("guests %d, %d and again %d", u.ID, other.ID, again.ID)
 	}
+	nowhere := d.guest(t, "ann@example.com", "")
 	for name, c := range map[string]struct {
 		browser string
 		id      int64
 		want    bool
 	}{
-		"its browser": {"b1", u.ID, true}, "another browser": {"b2", u.ID, false}, "no browser": {"", u.ID, false},
+		"its browser": {"b1", u.ID, true}, "another browser": {"b2", u.ID, false}, "no browser": {"", u.ID, false}, "no browser at all": {"", nowhere.ID, false},
 		"nobody": {"b1", 0, false}, "another guest": {"b1", other.ID, false},
 	} {
 		if got := d.in(t, c.browser, c.id); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}
+	}
+	_, err := d.StartGuest(t.Context(), account.GuestOrder{Email: "no address", Browser: "b1", PartnerID: 1, Tier: 1})
+	refused(t, "no address", err, "invalid_field")
+	n, err := sqldb.One(t.Context(), d.DB, sqldb.Value[int64], `SELECT count(*) FROM users WHERE operator`)
+	if n != 0 || err != nil {
+		t.Errorf("%d guests are operators, %v", n, err)
 	}
 	d.now = noon.Add(account.GuestLife - time.Microsecond)
 	if !d.in(t, "b1", u.ID) {
@@ -86,6 +93,9 @@ func TestGuestLink(t *testing.T) {
 	u := d.guest(t, "ann@example.com", "b1")
 	first := d.pays(t, u)
 	mails := len(d.mails(t))
+	if got := d.mails(t)[0].Subject; got != "Your license for Tide, One" {
+		t.Errorf("the receipt is titled %q", got)
+	}
 	if err := d.GuestPaid(t.Context(), u.ID, account.Bought{Item: "again"}); err != nil || len(d.mails(t)) != mails {
 		t.Errorf("paid twice: %d mails, %v", len(d.mails(t)), err)
 	}
@@ -153,6 +163,47 @@ func TestGuestMailsAreLimited(t *testing.T) {
 	again(4)
 }
 
+// TestGuestAsksForLink: who asks for a link to sign in gets that of the guest who paid last.
+func TestGuestAsksForLink(t *testing.T) {
+	d := open(t)
+	first, second, unpaid := d.guest(t, "ann@example.com", "b1"), d.guest(t, "ann@example.com", "b2"), d.guest(t, "bob@example.com", "b3")
+	d.pays(t, first)
+	d.pays(t, second)
+	d.now = d.now.Add(2 * time.Hour)
+	mails := len(d.mails(t))
+	if err := d.SendLink(t.Context(), unpaid.Address(), "/next"); err != nil || len(d.mails(t)) != mails {
+		t.Errorf("who has not paid gets %d mails, %v", len(d.mails(t))-mails, err)
+	}
+	if err := d.SendLink(t.Context(), "ANN@example.com", "/next"); err != nil || len(d.mails(t)) != mails+1 {
+		t.Fatalf("%d mails, %v", len(d.mails(t))-mails, err)
+	}
+	if e := d.use(t, d.guestLink(t), ""); e.User.ID != second.ID {
+		t.Errorf("it signs in user %d, want %d", e.User.ID, second.ID)
+	}
+}
+
+// TestEndErased: the address of a guest whom a node of the previous release erased goes, and nobody
+// else's.
+func TestEndErased(t *testing.T) {
+	d := open(t)
+	gone, stays := d.guest(t, "gone@example.com", "b1"), d.guest(t, "stays@example.com", "b2")
+	link, other := d.pays(t, gone), d.pays(t, stays)
+	d.exec(t, `UPDATE users SET erased_at = 1 WHERE id = $1`, gone.ID)
+	for range 2 {
+		if err := account.EndErased(t.Context(), d.DB, d.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left, err := sqldb.All(t.Context(), d.DB, sqldb.Value[string], `SELECT guest_email || guest_email_key FROM users ORDER BY id`)
+	if want := []string{"", "stays@example.comstays@example.com"}; err != nil || !slices.Equal(left, want) {
+		t.Errorf("left are %q, %v", left, err)
+	}
+	d.dead(t, map[string]string{link: "link_expired"})
+	if e := d.use(t, other, ""); e.User.ID != stays.ID {
+		t.Errorf("%+v", e)
+	}
+}
+
 // TestEndedGuest: neither a browser nor a link leads to an erased or merged guest.
 func TestEndedGuest(t *testing.T) {
 	for name, end := range map[string]func(tx *sqldb.Tx, id, other int64, at time.Time) error{
@@ -186,6 +237,8 @@ func TestAbsorbEndsLinks(t *testing.T) {
 	ann, bob := d.create(t, account.Person{Email: "ann@example.com"}), d.create(t, account.Person{Email: "bob@example.com"})
 	cal := d.create(t, account.Person{Email: "cal@example.com"})
 	link := d.ask(t, account.ForSignIn, "bob@example.com")
+	d.exec(t, `INSERT INTO signed_sessions (hash, user_id, epoch, browser, client, begun_at, seen_at, expires_at)
+		VALUES ('h', $1, 0, 'b', '192.0.2.7', 1, 1, 2), ('i', $2, 0, 'b', '192.0.2.7', 1, 1, 2)`, bob.ID, ann.ID)
 	for _, c := range [][2]int64{{cal.ID, bob.ID}, {bob.ID, ann.ID}} {
 		d.write(t, func(tx *sqldb.Tx) error {
 			_, err := account.Absorb(t.Context(), tx, c[0], c[1], d.now)
@@ -193,6 +246,10 @@ func TestAbsorbEndsLinks(t *testing.T) {
 		})
 	}
 	d.dead(t, map[string]string{link: "invalid_link"})
+	left, err := sqldb.All(t.Context(), d.DB, sqldb.Value[int64], `SELECT user_id FROM signed_sessions`)
+	if err != nil || !slices.Equal(left, []int64{ann.ID}) {
+		t.Errorf("sessions are left of %d, %v", left, err)
+	}
 	if got, err := account.Merged(t.Context(), d.DB, ann.ID); err != nil || !slices.Equal(got, []int64{bob.ID, cal.ID}) {
 		t.Errorf("merged: %d, %v", got, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"claviger/internal/payment"
 	"claviger/internal/payment/fakestripe"
 	"claviger/internal/profile"
+	"claviger/internal/sqldb/sqldbtest"
 )
 
 // TestOrders: the list of orders has the amount and the buyer of each, and its open problem.
@@ -68,5 +69,24 @@ func TestOrders(t *testing.T) {
 		if diff := cmp.Diff(c.want, list(map[string][]string{"email": {c.email}})); diff != "" {
 			t.Errorf("of %q (-want +got)\n%s", c.email, diff)
 		}
+	}
+}
+
+// TestManyOrders: a file has the orders of all batches, each once.
+func TestManyOrders(t *testing.T) {
+	h := &harness{Harness: apptest.New(t)}
+	const n = 1001
+	sqldbtest.Fill(t, h.DB, n, `INSERT INTO checkouts (ref, partner_id, tier, plan_name, item, amount, currency, paid, paid_currency,
+		user_id, license_key, state, session_id, session_url, intent_id, purchase_id, refund_id, unsettled, tries, created_at, expires_at,
+		paid_at, updated_at, next_at, credit)
+		`+sqldbtest.Numbers+`SELECT 'co_' || n, 1, 1, 'Plan', 'App, Plan', 4900, 'EUR', 4900, 'EUR', 1, '', 3, 'cs_' || n, '',
+		'pi_' || n, n, 0, FALSE, 0, n, 1, 1, n, 0, 0 FROM numbers`)
+	rows, _ := h.rows(h.Exports.OperatorOrders(payment.FindOrders{}))
+	seen := map[any]bool{}
+	for _, r := range rows {
+		seen[r["id"]] = true
+	}
+	if len(rows) != n || len(seen) != n {
+		t.Errorf("%d rows, %d of them different; want %d", len(rows), len(seen), n)
 	}
 }
