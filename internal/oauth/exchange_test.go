@@ -72,6 +72,11 @@ func TestExchange(t *testing.T) {
 			}
 		})
 	}
+	for id, want := range map[int64]bool{h.ours.ID: true, h.other.ID: false} {
+		if at, err := h.Profiles.FirstSignIn(t.Context(), id); err != nil || at.IsZero() == want {
+			t.Errorf("the first sign-in of partner %d: %v, %v", id, at, err)
+		}
+	}
 	t.Run("a partner without the member", func(t *testing.T) {
 		h := h.in(t)
 		_, _, err := h.Profiles.Connect(t.Context(), theOperator, h.ours.ID, profile.Connection{NoErrorMember: new(true)})
