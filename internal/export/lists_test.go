@@ -139,7 +139,7 @@ func TestAuditSaysForWhom(t *testing.T) {
 	}
 	ann := h.User("ann@example.com")
 	h.Must(h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
-		for _, by := range []audit.Actor{{Kind: audit.ByUser, ID: ann.ID}, {Kind: audit.ByToken, ID: ann.ID, Name: "back office"}} {
+		for _, by := range []audit.Actor{{Kind: audit.ByUser, ID: ann.ID}, {Kind: audit.ByToken, ID: 99, Name: "back office"}} {
 			audit.Record(tx, h.Accounts.Now(), by, "test.act", "partner:"+id(h.ours), nil, nil)
 		}
 		return nil
