@@ -44,6 +44,7 @@ import (
 	"claviger/internal/redelivery"
 	"claviger/internal/release"
 	"claviger/internal/requestlog"
+	"claviger/internal/revenue"
 	"claviger/internal/secret"
 	"claviger/internal/simulator"
 	"claviger/internal/sqldb"
@@ -74,6 +75,7 @@ type Services struct {
 	OAuth        *oauth.Server
 	Requests     *requestlog.Log
 	Stats        *stats.Store
+	Revenue      *revenue.Store
 	Mail         *mail.Outbox
 	Support      *support.Store
 	Today        *today.Store
@@ -251,8 +253,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	a.node = &cluster.Node{DB: db, Log: a.log, Now: a.cfg.Machine, Host: a.runs.Node}
 	a.sender = &mail.Sender{DB: db, Now: a.cfg.Now, Sealer: box, Transport: a.cfg.transport(), Log: a.log}
 	r := &Services{DB: db, History: history.Reader{DB: db}, Audit: &audit.Log{DB: db}}
-	look := mail.Look{Name: a.cfg.Name}
-	r.Mail = &mail.Outbox{Sealer: box, Wake: a.node.Waker(mailJob), Off: a.cfg.mailsOff(), Look: look}
+	r.Mail = &mail.Outbox{Sealer: box, Wake: a.node.Waker(mailJob), Off: a.cfg.mailsOff(), Look: mail.Look{Name: a.cfg.Name}}
 	r.Partners = &partner.Store{
 		DB: db, Sealer: box, Now: a.cfg.Now, Brand: a.cfg.Brand, Uses: partner.NewUses(db, a.log),
 		Pictures: partner.NewPictures(),
@@ -291,6 +292,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.OAuth = a.connect(r, box)
 	r.Today = a.today(r)
 	r.Stats = &stats.Store{DB: db, Now: a.cfg.Now}
+	r.Revenue = &revenue.Store{DB: db, Now: a.cfg.Now}
 	r.Requests = &requestlog.Log{
 		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Metrics: requestlog.NewMetrics(a.server.Metrics), Logger: a.log,
 	}

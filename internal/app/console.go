@@ -105,6 +105,7 @@ func jobsOf() []console.Job {
 		{Name: countJob, What: "Counts the deliveries that wait."},
 		{Name: bulkJob, What: "Does an act on many records, one by one."},
 		{Name: statsJob, What: "Counts what the numbers show."},
+		{Name: revenueJob, What: "Adds up revenue, refunds, fees and shares per day."},
 		{Name: pruningJob, What: "Removes what has expired."},
 		{Name: answersJob, What: "Removes answers with tokens in them."},
 		{Name: backupJob, What: "Backs up an SQLite database, if backup-dir is set."},
