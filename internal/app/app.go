@@ -299,7 +299,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	a.server.Requests = r.Requests
 	r.Exports = &export.Exporter{
 		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Events: r.Events, Audit: r.Audit, History: r.History,
-		Requests: r.Requests, Accounts: r.Accounts, Payments: r.Payments,
+		Requests: r.Requests, Accounts: r.Accounts, Payments: r.Payments, Revenue: r.Revenue,
 	}
 	r.Bulk = &bulk.Store{
 		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Partners: r.Partners, Outbox: r.Webhooks, Accounts: r.Accounts,
@@ -359,7 +359,8 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 		Audit:    r.Audit, Support: r.Support, Data: a.personData(),
 		TestMail: r.TestMail, Payments: r.Payments, Guard: guard, Batches: &wire.Share{Total: 8}, Bulk: r.Bulk,
 		Service: operator.Service{
-			DB: r.DB, Today: r.Today, Mail: r.Mail, Keys: r.OAuth.Keys, Stats: r.Stats, Settings: a.settings(),
+			DB: r.DB, Today: r.Today, Mail: r.Mail, Keys: r.OAuth.Keys, Stats: r.Stats, Revenue: r.Revenue,
+			Settings: a.settings(),
 		},
 	}
 	pages, notFound, err := a.pages()

@@ -27,7 +27,7 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 			Payments: r.Payments,
 		},
 		Team:  console.Team{Accounts: r.Accounts},
-		Today: console.Today{Store: r.Today, Live: console.TodayLive(r.Today, a.log)},
+		Today: console.Today{Store: r.Today, Revenue: r.Revenue, Live: console.TodayLive(r.Today, a.log)},
 		Delivery: console.Delivery{
 			DB: r.DB, Partners: r.Partners, Webhooks: r.Webhooks, History: r.History, Licenses: r.Licenses,
 			Redeliveries: r.Redeliveries, Mail: r.Mail,
@@ -43,6 +43,7 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 		},
 		Reports: console.Reports{
 			Stats:    r.Stats,
+			Revenue:  r.Revenue,
 			Partners: r.Partners,
 			Exports:  r.Exports,
 			Live:     console.ExportsLive(r.Exports, a.log),

@@ -17,7 +17,7 @@ import (
 // Kind is the kind of an exported list.
 type Kind string
 
-// The kinds. Operators export the first five, partners Licenses, Deliveries, Requests and Audit.
+// The kinds. Operators and partners export some of them each.
 const (
 	Licenses   Kind = "licenses"
 	Purchases  Kind = "purchases"
@@ -26,12 +26,14 @@ const (
 	Audit      Kind = "audit"
 	Deliveries Kind = "deliveries"
 	Requests   Kind = "requests"
+	Ledger     Kind = "ledger"
+	Revenue    Kind = "revenue"
 )
 
 // OperatorKinds are the lists of the marketplace, PartnerKinds those of one partner.
 var (
-	OperatorKinds = []Kind{Licenses, Purchases, Orders, Events, Audit}
-	PartnerKinds  = []Kind{Licenses, Deliveries, Requests, Audit}
+	OperatorKinds = []Kind{Licenses, Purchases, Orders, Events, Audit, Ledger, Revenue}
+	PartnerKinds  = []Kind{Licenses, Deliveries, Requests, Audit, Revenue}
 )
 
 // Format is the form of a file.

@@ -15,6 +15,7 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/payment"
 	"claviger/internal/requestlog"
+	"claviger/internal/revenue"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook/history"
 	"claviger/internal/wire"
@@ -31,6 +32,7 @@ type Exporter struct {
 	Requests *requestlog.Log
 	Accounts *account.Store
 	Payments *payment.Store
+	Revenue  *revenue.Store
 
 	PerActor int           // maximum running exports of a person or program on this node; 0: 3
 	Report   time.Duration // interval of progress updates; 0: a second

@@ -33,6 +33,7 @@ type Query struct {
 	PartnerID   int64 // 0: all
 	First, Last time.Time
 	By          By
+	Own         bool // for the partner: without fees that it does not bear
 }
 
 // Row is one row of a report. Fields that the report is not divided by are zero.
@@ -69,6 +70,11 @@ func (b *Store) Read(ctx context.Context, q Query) (Report, error) {
 	})
 	if err != nil {
 		return Report{}, fmt.Errorf("read revenue: %w", err)
+	}
+	if q.Own {
+		for _, s := range t {
+			*s = s.own()
+		}
 	}
 	return Report{Rows: t.rows(), CountedTo: countedTo}, nil
 }
@@ -159,6 +165,15 @@ func (t tally) addUncounted(
 		countedTo = list[len(list)-1].At
 	}
 	return countedTo, nil
+}
+
+// Totals adds up rows per currency, in the order of the currencies.
+func Totals(rows []Row) []Row {
+	t := tally{}
+	for _, r := range rows {
+		t.sum(key{currency: r.Currency}, r.Sums)
+	}
+	return t.rows()
 }
 
 // rows returns the rows that are not zero, in the order of their keys.

@@ -47,9 +47,9 @@ type RecentReport struct {
 	CountedTo time.Time // as in Report
 }
 
-// Recent returns the sums of today, this week and this month, each with the period before, of one partner
-// or of all (0).
-func (b *Store) Recent(ctx context.Context, partnerID int64) (RecentReport, error) {
+// Recent returns the sums of today, this week and this month, each with the period before. The query has
+// the partner; its days do not matter.
+func (b *Store) Recent(ctx context.Context, q Query) (RecentReport, error) {
 	today := timeOfDay(dayOf(b.Now()))
 	var begin, before [len(Periods)]time.Time
 	first := today
@@ -58,7 +58,10 @@ func (b *Store) Recent(ctx context.Context, partnerID int64) (RecentReport, erro
 		before[p] = p.Begin(begin[p].AddDate(0, 0, -1))
 		first = slices.MinFunc([]time.Time{first, before[p]}, time.Time.Compare)
 	}
-	found, err := b.Read(ctx, Query{PartnerID: partnerID, First: first, Last: today})
+	q.First = first
+	q.Last = today
+	q.By = ByDay
+	found, err := b.Read(ctx, q)
 	if err != nil {
 		return RecentReport{}, err
 	}

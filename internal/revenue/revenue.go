@@ -42,6 +42,12 @@ func (s Sums) Earned() int64 { return s.Share - s.Borne }
 // Kept returns what the marketplace keeps.
 func (s Sums) Kept() int64 { return s.Net() - s.Earned() - s.Undivided }
 
+// own returns the sums as a partner may see them: fees that it does not bear are not its business.
+func (s Sums) own() Sums {
+	s.Fees = 0
+	return s
+}
+
 // Plus adds other sums.
 func (s *Sums) Plus(o Sums) {
 	s.Sales += o.Sales
@@ -116,3 +122,11 @@ func (t tally) posting(f ledger.Figures) {
 func dayOf(t time.Time) int64 { return t.Unix() / 86400 }
 
 func timeOfDay(day int64) time.Time { return time.Unix(day*86400, 0).UTC() }
+
+// Between returns the first and the last of the days that begin at a time or later, and before another.
+func Between(from, to time.Time) (first, last time.Time) {
+	begin := func(t time.Time) int64 { return dayOf(t.Add(day - time.Nanosecond)) }
+	return timeOfDay(begin(from)), timeOfDay(begin(to) - 1)
+}
+
+const day = 24 * time.Hour

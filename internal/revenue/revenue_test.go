@@ -236,9 +236,9 @@ func TestWalk(t *testing.T) {
 	b := newBooks(t)
 	var want []string
 	for partnerID := int64(1); partnerID <= 3; partnerID++ {
-		for day := range 3 {
-			b.now = noon.AddDate(0, 0, day)
-			b.sell(partnerID, partnerID*100+int64(day), 1000, ledger.ByProvider)
+		for n := range 3 {
+			b.now = noon.AddDate(0, 0, n)
+			b.sell(partnerID, partnerID*100+int64(n), 1000, ledger.ByProvider)
 			want = append(want, fmt.Sprintf("%d %d", partnerID, b.now.Day()))
 		}
 	}
@@ -257,7 +257,7 @@ func TestWalk(t *testing.T) {
 	if diff := cmp.Diff(want, walk(revenue.Walk{})); diff != "" {
 		t.Error(diff)
 	}
-	some := revenue.Walk{PartnerID: 2, First: noon.AddDate(0, 0, 1), Last: noon.AddDate(0, 0, 1)}
+	some := revenue.Walk{PartnerID: 2, From: noon, To: noon.AddDate(0, 0, 1)}
 	if diff := cmp.Diff([]string{"2 5"}, walk(some)); diff != "" {
 		t.Error(diff)
 	}
@@ -281,7 +281,7 @@ func TestRecent(t *testing.T) {
 		}
 		return nil
 	})
-	report, err := b.store.Recent(t.Context(), 1)
+	report, err := b.store.Recent(t.Context(), revenue.Query{PartnerID: 1})
 	b.must(err)
 	got := map[revenue.Period][2]int64{}
 	for _, p := range revenue.Periods {
@@ -293,5 +293,44 @@ func TestRecent(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" || len(report.List) != 1 {
 		t.Error(diff)
+	}
+}
+
+// TestOwn: a partner sees the fees that it bears, and nothing of the others: no row in their currency.
+func TestOwn(t *testing.T) {
+	b := newBooks(t)
+	b.terms(1, 7000, ledger.ByShare)
+	b.sell(1, 1, 1000, ledger.ByProvider)
+	fee := ledger.Fee{Source: "txn_1", Amount: 50, Currency: "EUR", Rate: ledger.Ratio{Num: 1, Den: 1}, At: b.now}
+	b.post(1, func(j *ledger.Journal) error { return j.TakeFee(t.Context(), 1, fee) })
+	own := revenue.Query{PartnerID: 1, First: noon, Last: noon, Own: true}
+	want := []revenue.Sums{{Sales: 1, Revenue: 1000, Share: 700, Borne: 35}}
+	sums := func(rows []revenue.Row) (list []revenue.Sums) {
+		for _, r := range rows {
+			list = append(list, r.Sums)
+		}
+		return list
+	}
+	for _, by := range []revenue.By{revenue.ByDay, revenue.ByPartner, revenue.ByPlan} {
+		own.By = by
+		report, err := b.store.Read(t.Context(), own)
+		b.must(err)
+		if diff := cmp.Diff(want, sums(report.Rows)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	recent, err := b.store.Recent(t.Context(), own)
+	b.must(err)
+	if len(recent.List) != 1 || recent.List[0].Of[revenue.Today].Now != want[0] {
+		t.Errorf("recent %+v", recent.List)
+	}
+	b.count()
+	w := revenue.Walk{PartnerID: 1, Own: true}
+	_, _, err = b.store.Next(t.Context(), &w, 10)
+	b.must(err)
+	rows, more, err := b.store.Next(t.Context(), &w, 10)
+	b.must(err)
+	if diff := cmp.Diff(want, sums(rows)); diff != "" || more {
+		t.Error(diff, more)
 	}
 }

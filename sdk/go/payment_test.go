@@ -94,4 +94,8 @@ func checkLedger(t *testing.T, c *operator.Client, partnerID int64) {
 	if must(c.LedgerFrom(ctx))(t).From.IsZero() {
 		t.Error("the ledger has not begun")
 	}
+	span := operator.RevenueFilter{PartnerID: partnerID, From: time.Now().AddDate(0, 0, -7), To: time.Now(), By: "plan"}
+	if got := must(c.Revenue(ctx, span))(t); len(got.Items) == 0 || len(got.Total) == 0 {
+		t.Errorf("revenue %+v", got)
+	}
 }

@@ -58,3 +58,27 @@ func (c *Client) Terms(ctx context.Context, partnerID int64) (TermsList, error) 
 func (c *Client) AddTerms(ctx context.Context, partnerID int64, t NewTerms) (Terms, error) {
 	return post[Terms](ctx, c, partnerPath(partnerID, "/terms"), t)
 }
+
+// RevenueFilter selects revenue; zero fields select all partners, and the days of the last 30 days.
+type RevenueFilter struct {
+	PartnerID int64
+	From, To  time.Time // of days (in UTC) that begin in this span
+	By        string    // day, partner or plan; "": day
+}
+
+// Revenue reads revenue, refunds, fees and net, per currency.
+func (c *Client) Revenue(ctx context.Context, f RevenueFilter) (RevenueReport, error) {
+	q := url.Values{}
+	if f.PartnerID != 0 {
+		q.Set("partner_id", strconv.FormatInt(f.PartnerID, 10))
+	}
+	if f.By != "" {
+		q.Set("by", f.By)
+	}
+	for name, at := range map[string]time.Time{"from": f.From, "to": f.To} {
+		if !at.IsZero() {
+			q.Set(name, at.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	return get[RevenueReport](ctx, c, rest.Target(base+"revenue", q))
+}
