@@ -49,6 +49,7 @@ func (a *API) Routes() []wire.Route {
 		auth.RouteWithQuery("GET", "/v2/exports/deliveries", a.exportList(export.Deliveries)),
 		auth.RouteWithQuery("GET", "/v2/exports/requests", a.exportList(export.Requests)),
 		auth.RouteWithQuery("GET", "/v2/exports/audit", a.exportList(export.Audit)),
+		auth.RouteWithQuery("GET", "/v2/exports/revenue", a.exportList(export.Revenue)),
 		auth.RouteWithQuery("GET", "/v2/stats", own(a.PartnerStats)),
 		auth.Route("GET", "/v2/endpoint", a.readEndpoint),
 		auth.Route("POST", "/v2/endpoint/try", a.tryEndpoint),

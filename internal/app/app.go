@@ -45,6 +45,7 @@ import (
 	"claviger/internal/redelivery"
 	"claviger/internal/release"
 	"claviger/internal/requestlog"
+	"claviger/internal/revenue"
 	"claviger/internal/secret"
 	"claviger/internal/simulator"
 	"claviger/internal/sqldb"
@@ -75,6 +76,7 @@ type Services struct {
 	OAuth        *oauth.Server
 	Requests     *requestlog.Log
 	Stats        *stats.Store
+	Revenue      *revenue.Store
 	Mail         *mail.Outbox
 	Support      *support.Store
 	Today        *today.Store
@@ -253,8 +255,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	a.node = &cluster.Node{DB: db, Log: a.log, Now: a.cfg.Machine, Host: a.runs.Node}
 	a.sender = &mail.Sender{DB: db, Now: a.cfg.Now, Sealer: box, Transport: a.cfg.transport(), Log: a.log}
 	r := &Services{DB: db, History: history.Reader{DB: db}, Audit: &audit.Log{DB: db}}
-	look := mail.Look{Name: a.cfg.Name}
-	r.Mail = &mail.Outbox{Sealer: box, Wake: a.node.Waker(mailJob), Off: a.cfg.mailsOff(), Look: look}
+	r.Mail = &mail.Outbox{Sealer: box, Wake: a.node.Waker(mailJob), Off: a.cfg.mailsOff(), Look: mail.Look{Name: a.cfg.Name}}
 	r.Partners = &partner.Store{
 		DB: db, Sealer: box, Now: a.cfg.Now, Brand: a.cfg.Brand, Uses: partner.NewUses(db, a.log),
 		Pictures: partner.NewPictures(),
@@ -294,6 +295,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.OAuth = a.connect(r, box)
 	r.Today = a.today(r)
 	r.Stats = &stats.Store{DB: db, Now: a.cfg.Now}
+	r.Revenue = &revenue.Store{DB: db, Now: a.cfg.Now}
 	r.Requests = &requestlog.Log{
 		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Metrics: requestlog.NewMetrics(a.server.Metrics), Logger: a.log,
 	}
@@ -312,6 +314,7 @@ func (a *App) exporter(r *Services) *export.Exporter {
 	return &export.Exporter{
 		DB: r.DB, Now: a.cfg.Now, Licenses: r.Licenses, Events: r.Events, Audit: r.Audit, History: r.History,
 		Requests: r.Requests, Accounts: r.Accounts, Payments: r.Payments, Payouts: r.Payouts,
+		Revenue: r.Revenue,
 	}
 }
 
@@ -365,7 +368,8 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 		Audit:    r.Audit, Support: r.Support, Data: a.personData(),
 		TestMail: r.TestMail, Payments: r.Payments, Guard: guard, Batches: &wire.Share{Total: 8}, Bulk: r.Bulk,
 		Service: operator.Service{
-			DB: r.DB, Today: r.Today, Mail: r.Mail, Keys: r.OAuth.Keys, Stats: r.Stats, Settings: a.settings(),
+			DB: r.DB, Today: r.Today, Mail: r.Mail, Keys: r.OAuth.Keys, Stats: r.Stats, Revenue: r.Revenue,
+			Settings: a.settings(),
 		},
 	}
 	pages, notFound, err := a.pages()

@@ -27,7 +27,7 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 			Payments: r.Payments,
 		},
 		Team:  console.Team{Accounts: r.Accounts},
-		Today: console.Today{Store: r.Today, Live: console.TodayLive(r.Today, a.log)},
+		Today: console.Today{Store: r.Today, Revenue: r.Revenue, Live: console.TodayLive(r.Today, a.log)},
 		Delivery: console.Delivery{
 			DB: r.DB, Partners: r.Partners, Webhooks: r.Webhooks, History: r.History, Licenses: r.Licenses,
 			Redeliveries: r.Redeliveries, Mail: r.Mail,
@@ -45,6 +45,7 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 		Ledger:  console.Ledger{Books: r.Accounting, Partners: r.Partners},
 		Reports: console.Reports{
 			Stats:    r.Stats,
+			Revenue:  r.Revenue,
 			Partners: r.Partners,
 			Exports:  r.Exports,
 			Live:     console.ExportsLive(r.Exports, a.log),
@@ -107,6 +108,7 @@ func jobsOf() []console.Job {
 		{Name: countJob, What: "Counts the deliveries that wait."},
 		{Name: bulkJob, What: "Does an act on many records, one by one."},
 		{Name: statsJob, What: "Counts what the numbers show."},
+		{Name: revenueJob, What: "Adds up revenue, refunds, fees and shares per day."},
 		{Name: pruningJob, What: "Removes what has expired."},
 		{Name: answersJob, What: "Removes answers with tokens in them."},
 		{Name: backupJob, What: "Backs up an SQLite database, if backup-dir is set."},

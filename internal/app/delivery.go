@@ -17,6 +17,7 @@ import (
 	"claviger/internal/outage"
 	"claviger/internal/payment"
 	"claviger/internal/redelivery"
+	"claviger/internal/revenue"
 	"claviger/internal/sqldb"
 	"claviger/internal/stats"
 	"claviger/internal/webhook"
@@ -119,6 +120,9 @@ func (a *App) work() []func(context.Context) {
 		a.job(ledgerCheckJob, nil, a.ledgerCheck().Run),
 		a.job(statsJob, nil, (&stats.Counter{
 			Store: a.services.Stats, Log: a.log, Ran: a.runs.Of(statsJob, 2*time.Second),
+		}).Run),
+		a.job(revenueJob, nil, (&revenue.Counter{
+			Store: a.services.Revenue, Log: a.log, Ran: a.runs.Of(revenueJob, 2*time.Second),
 		}).Run),
 		a.contracting, // on every node: one of the previous release has nothing to do
 		a.job(backupJob, nil, a.backups),

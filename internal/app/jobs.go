@@ -35,6 +35,7 @@ const (
 	outagesJob      = "outages"
 	keysJob         = "keys"
 	statsJob        = "statistics"
+	revenueJob      = "revenue"
 	countJob        = "count of deliveries"
 	pruningJob      = "pruning"
 	answersJob      = "pruning of answers"

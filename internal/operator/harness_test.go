@@ -65,7 +65,7 @@ func newHarnessWith(t testing.TB, c *wiretest.Contract) *harness {
 			Accounts: a.Accounts, Partners: a.Partners, Licenses: a.Licenses, OAuth: a.OAuth, Payments: a.Payments, Now: a.Accounts.Now,
 		},
 		Service: operator.Service{
-			DB: a.DB, Today: a.Today, Mail: a.Mail, Keys: a.OAuth.Keys, Stats: a.Stats,
+			DB: a.DB, Today: a.Today, Mail: a.Mail, Keys: a.OAuth.Keys, Stats: a.Stats, Revenue: a.Revenue,
 			Settings: []operator.Setting{{Name: "secret-key", Value: "(hidden)", From: "CLAVIGER_SECRET_KEY"}},
 		},
 	}

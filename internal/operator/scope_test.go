@@ -103,6 +103,9 @@ POST   /operator/v1/bulk/{id}/pause              read sell support
 POST   /operator/v1/bulk/{id}/resume             read sell support
 POST   /operator/v1/bulk/{id}/cancel             read sell support
 GET    /operator/v1/exports/audit                  read sell support
+GET    /operator/v1/exports/ledger                 read sell support
+GET    /operator/v1/exports/revenue                read sell support
+GET    /operator/v1/revenue                        read sell support
 GET    /operator/v1/licenses/{key}               read sell support
 GET    /operator/v1/licenses/{key}/explain          read sell support
 GET    /operator/v1/licenses/{key}/events           read sell support

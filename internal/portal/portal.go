@@ -29,6 +29,7 @@ import (
 	"claviger/internal/redelivery"
 	"claviger/internal/refundrequest"
 	"claviger/internal/requestlog"
+	"claviger/internal/revenue"
 	"claviger/internal/simulator"
 	"claviger/internal/stats"
 	"claviger/internal/ui"
@@ -54,6 +55,7 @@ type Handler struct {
 	TestMail     *outage.TestMailer
 	Requests     *requestlog.Log
 	Stats        *stats.Store
+	Revenue      *revenue.Store
 	Exports      *export.Exporter
 	Policy       webhook.Policy // rules for failing endpoints
 	Streams      *ui.Streams    // open pages that are updated live

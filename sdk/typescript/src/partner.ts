@@ -809,6 +809,11 @@ export interface Operations {
     query?: { format?: "csv" | "ndjson"; from?: string; to?: string; status?: number; code?: string; path?: string; request_id?: string; license_key?: string };
     answer: string;
   };
+  /** Export your revenue */
+  "GET /v2/exports/revenue": {
+    query?: { format?: "csv" | "ndjson"; from?: string; to?: string };
+    answer: string;
+  };
   /** List licenses */
   "GET /v2/licenses": {
     query?: { status?: Status; updated_since?: string; cursor?: string; page?: number; limit?: number; order?: "desc" | "asc" };
