@@ -37,7 +37,23 @@ func (c *Common) ExportTable(
 		return c.Exports.PartnerRequests(partnerID, filter), f, err
 	case export.Audit:
 		return c.Exports.PartnerAudit(partnerID, audit.Span{}), f, nil
-	case export.Purchases, export.Orders, export.Events:
+	case export.Purchases, export.Orders, export.Events, export.Statement:
 	}
 	return t, f, export.UnknownKind(export.PartnerKinds)
+}
+
+// StatementTable reads the statement of a partner to export, and the format of the file.
+func (c *Common) StatementTable(r *http.Request, partnerID int64) (t export.Table, f export.Format, err error) {
+	q, err := wire.Query(r, "format")
+	if err != nil {
+		return t, f, err
+	}
+	if f, err = export.ParseFormat(q.Get("format")); err != nil {
+		return t, f, err
+	}
+	s, err := c.PathStatement(r, partnerID)
+	if err != nil {
+		return t, f, err
+	}
+	return c.Exports.Statement(s), f, nil
 }

@@ -47,6 +47,7 @@ import (
 	"claviger/internal/secret"
 	"claviger/internal/simulator"
 	"claviger/internal/sqldb"
+	"claviger/internal/statement"
 	"claviger/internal/stats"
 	"claviger/internal/support"
 	"claviger/internal/today"
@@ -79,6 +80,7 @@ type Services struct {
 	Today        *today.Store
 	Payments     *payment.Store
 	Accounting   *accounting.Store
+	Statements   *statement.Store
 	Merges       *merge.Store
 
 	Simulator *simulator.Simulator
@@ -287,7 +289,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 		Tell: a.notices(r.Mail), Defaults: a.cfg.Defaults,
 	}
 	r.Payments = a.payments(r, box)
-	r.Accounting = a.accounting(r)
+	r.Accounting, r.Statements = a.accounting(r), a.statements(r)
 	r.OAuth = a.connect(r, box)
 	r.Today = a.today(r)
 	r.Stats = &stats.Store{DB: db, Now: a.cfg.Now}
@@ -297,7 +299,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	a.server.Requests = r.Requests
 	r.Exports = &export.Exporter{
 		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Events: r.Events, Audit: r.Audit, History: r.History,
-		Requests: r.Requests, Accounts: r.Accounts, Payments: r.Payments,
+		Requests: r.Requests, Accounts: r.Accounts, Payments: r.Payments, Statements: r.Statements,
 	}
 	r.Bulk = &bulk.Store{
 		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Partners: r.Partners, Outbox: r.Webhooks, Accounts: r.Accounts,
@@ -340,7 +342,7 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 	}
 	common := answers.Common{
 		Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, History: r.History, Redeliveries: r.Redeliveries,
-		Requests: r.Requests, Exports: r.Exports, Stats: r.Stats, PublicURL: a.url,
+		Requests: r.Requests, Exports: r.Exports, Stats: r.Stats, Statements: r.Statements, PublicURL: a.url,
 	}
 	partners := &api.API{
 		Common: common, Webhooks: r.Webhooks, Profiles: r.Profiles,

@@ -102,6 +102,7 @@ func jobsOf() []console.Job {
 		{Name: paymentJob, What: "Asks Stripe about everything a webhook may have missed."},
 		{Name: ledgerJob, What: "Makes the shares of partners payable, and posts what earlier versions sold."},
 		{Name: ledgerCheckJob, What: "Checks once a day that the balances agree with all postings and refunds."},
+		{Name: statementsJob, What: "Writes the statements of partners when a month has ended."},
 		{Name: countJob, What: "Counts the deliveries that wait."},
 		{Name: bulkJob, What: "Does an act on many records, one by one."},
 		{Name: statsJob, What: "Counts what the numbers show."},

@@ -26,6 +26,7 @@ const (
 	Audit      Kind = "audit"
 	Deliveries Kind = "deliveries"
 	Requests   Kind = "requests"
+	Statement  Kind = "statement" // of one month
 )
 
 // OperatorKinds are the lists of the marketplace, PartnerKinds those of one partner.

@@ -16,6 +16,7 @@ import (
 	"claviger/internal/payment"
 	"claviger/internal/requestlog"
 	"claviger/internal/sqldb"
+	"claviger/internal/statement"
 	"claviger/internal/webhook/history"
 	"claviger/internal/wire"
 )
@@ -31,6 +32,8 @@ type Exporter struct {
 	Requests *requestlog.Log
 	Accounts *account.Store
 	Payments *payment.Store
+
+	Statements *statement.Store
 
 	PerActor int           // maximum running exports of a person or program on this node; 0: 3
 	Report   time.Duration // interval of progress updates; 0: a second

@@ -22,7 +22,8 @@ func (b *books) earned() (all []ledger.Earned) {
 		for _, e := range list {
 			all = append([]ledger.Earned{e}, all...)
 		}
-		if before = next; next == 0 {
+		before = next
+		if before == 0 {
 			return all
 		}
 	}

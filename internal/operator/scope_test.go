@@ -61,6 +61,8 @@ GET    /operator/v1/ledger                        read sell support
 GET    /operator/v1/ledger/from                   read sell support
 POST   /operator/v1/ledger/adjustments
 GET    /operator/v1/partners/{id}/balances        read sell support
+GET    /operator/v1/partners/{id}/statements      read sell support
+GET    /operator/v1/partners/{id}/statements/{number} read sell support
 GET    /operator/v1/partners/{id}/terms           read sell support
 POST   /operator/v1/partners/{id}/terms
 GET    /operator/v1/refund-requests               read sell support
