@@ -25,6 +25,9 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 			Checks:   r.Checks,
 			TestMail: r.TestMail,
 			Payments: r.Payments,
+
+			Statements: r.Statements,
+			Exports:    r.Exports,
 		},
 		Team:  console.Team{Accounts: r.Accounts},
 		Today: console.Today{Store: r.Today, Live: console.TodayLive(r.Today, a.log)},

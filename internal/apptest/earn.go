@@ -7,6 +7,7 @@ import (
 
 	"claviger/internal/ledger"
 	"claviger/internal/sqldb"
+	"claviger/internal/statement"
 )
 
 // Post posts in the ledger of a partner at a time, which may be long ago.
@@ -55,4 +56,41 @@ func (h *Harness) Earn(now time.Time, partners ...int64) {
 			return nil
 		})
 	}
+}
+
+// Statement closes the open month of a partner as if it were over, and returns its statements. The
+// service's job leaves the months before now alone.
+func (h *Harness) Statement(partnerID int64) []statement.Statement {
+	h.Helper()
+	list, err := h.Statements.Running(h.Context(), partnerID)
+	h.Must(err)
+	all, _, err := h.Statements.List(h.Context(), partnerID, 0, 1)
+	h.Must(err)
+	var number int64
+	if len(all) > 0 {
+		number = all[0].Number
+	}
+	h.Must(h.DB.Write(h.Context(), func(tx *sqldb.Tx) error {
+		var rows [][]any
+		for i := range list {
+			s := &list[i]
+			number++
+			s.Number = number
+			s.CreatedAt = s.EndsAt
+			rows = append(rows, []any{
+				s.PartnerID, s.Number, s.Currency, int(s.Month), s.BeginsAt, s.EndsAt, s.First, s.Last, s.Opening,
+				s.Sales, s.Settled, s.Refunds, s.Disputes, s.Fees, s.Adjustments, s.Payouts, s.Closing, s.CreatedAt,
+			})
+			tx.Queue(`DELETE FROM statement_months WHERE partner_id = $1`, partnerID)
+			tx.Queue(`INSERT INTO statement_months (partner_id, month, ended_at, last_posting)
+				VALUES ($1, $2, $3, $4)`, partnerID, int(s.Month), s.EndsAt, s.Last)
+		}
+		tx.Insert("statements", []string{
+			"partner_id", "number", "currency", "month", "begins_at", "ends_at", "first_posting", "last_posting",
+			"opening", "sales", "settled", "refunds", "disputes", "fees", "adjustments", "payouts", "closing",
+			"created_at",
+		}, rows)
+		return nil
+	}))
+	return list
 }

@@ -30,6 +30,7 @@ import (
 	"claviger/internal/refundrequest"
 	"claviger/internal/requestlog"
 	"claviger/internal/simulator"
+	"claviger/internal/statement"
 	"claviger/internal/stats"
 	"claviger/internal/ui"
 	"claviger/internal/visitor"
@@ -62,6 +63,8 @@ type Handler struct {
 	Simulator *simulator.Simulator
 
 	RefundRequests *refundrequest.Store
+
+	Statements *statement.Store
 
 	area *area.Area // made by Routes
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Every is the interval of runs.
-const Every = time.Minute
+const Every = 10 * time.Second
 
 // Job writes the statements of months that have ended.
 type Job struct {
