@@ -41,7 +41,24 @@ func (c *Common) ExportTable(
 	case export.Revenue:
 		w, err := export.RevenueWalk(q)
 		return c.Exports.PartnerRevenue(partnerID, w), f, err
-	case export.Purchases, export.Orders, export.Events, export.Ledger:
+	case export.Purchases, export.Orders, export.Events, export.Ledger, export.Statement,
+		export.Payout:
 	}
 	return t, f, export.UnknownKind(export.PartnerKinds)
+}
+
+// StatementTable reads the statement of a partner to export, and the format of the file.
+func (c *Common) StatementTable(r *http.Request, partnerID int64) (t export.Table, f export.Format, err error) {
+	q, err := wire.Query(r, "format")
+	if err != nil {
+		return t, f, err
+	}
+	if f, err = export.ParseFormat(q.Get("format")); err != nil {
+		return t, f, err
+	}
+	s, err := c.PathStatement(r, partnerID)
+	if err != nil {
+		return t, f, err
+	}
+	return c.Exports.Statement(s), f, nil
 }

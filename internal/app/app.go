@@ -49,6 +49,7 @@ import (
 	"claviger/internal/secret"
 	"claviger/internal/simulator"
 	"claviger/internal/sqldb"
+	"claviger/internal/statement"
 	"claviger/internal/stats"
 	"claviger/internal/support"
 	"claviger/internal/today"
@@ -83,6 +84,7 @@ type Services struct {
 	Payments     *payment.Store
 	Accounting   *accounting.Store
 	Payouts      *payout.Store
+	Statements   *statement.Store
 	Merges       *merge.Store
 
 	Simulator *simulator.Simulator
@@ -290,7 +292,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 		Tell: a.notices(r.Mail), Defaults: a.cfg.Defaults,
 	}
 	r.Payments = a.payments(r, box)
-	r.Accounting = a.accounting(r)
+	r.Accounting, r.Statements = a.accounting(r), a.statements(r)
 	r.Payouts = a.payouts(r, box)
 	r.OAuth = a.connect(r, box)
 	r.Today = a.today(r)
@@ -314,7 +316,8 @@ func (a *App) exporter(r *Services) *export.Exporter {
 	return &export.Exporter{
 		DB: r.DB, Now: a.cfg.Now, Licenses: r.Licenses, Events: r.Events, Audit: r.Audit, History: r.History,
 		Requests: r.Requests, Accounts: r.Accounts, Payments: r.Payments, Payouts: r.Payouts,
-		Revenue: r.Revenue,
+		Statements: r.Statements,
+		Revenue:    r.Revenue,
 	}
 }
 
@@ -351,7 +354,7 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 	}
 	common := answers.Common{
 		Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, History: r.History, Redeliveries: r.Redeliveries,
-		Requests: r.Requests, Exports: r.Exports, Stats: r.Stats, PublicURL: a.url,
+		Requests: r.Requests, Exports: r.Exports, Stats: r.Stats, Statements: r.Statements, PublicURL: a.url,
 	}
 	partners := &api.API{
 		Common: common, Webhooks: r.Webhooks, Profiles: r.Profiles,

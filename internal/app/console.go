@@ -25,6 +25,9 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 			Checks:   r.Checks,
 			TestMail: r.TestMail,
 			Payments: r.Payments,
+
+			Statements: r.Statements,
+			Exports:    r.Exports,
 		},
 		Team:  console.Team{Accounts: r.Accounts},
 		Today: console.Today{Store: r.Today, Revenue: r.Revenue, Live: console.TodayLive(r.Today, a.log)},
@@ -105,6 +108,7 @@ func jobsOf() []console.Job {
 		{Name: paymentJob, What: "Asks Stripe about everything a webhook may have missed."},
 		{Name: ledgerJob, What: "Makes the shares of partners payable, and posts what earlier versions sold."},
 		{Name: ledgerCheckJob, What: "Checks once a day that the balances agree with all postings and refunds."},
+		{Name: statementsJob, What: "Writes the statements of partners when a month has ended."},
 		{Name: countJob, What: "Counts the deliveries that wait."},
 		{Name: bulkJob, What: "Does an act on many records, one by one."},
 		{Name: statsJob, What: "Counts what the numbers show."},

@@ -19,6 +19,7 @@ import (
 	"claviger/internal/redelivery"
 	"claviger/internal/revenue"
 	"claviger/internal/sqldb"
+	"claviger/internal/statement"
 	"claviger/internal/stats"
 	"claviger/internal/webhook"
 	"claviger/internal/webhook/queue"
@@ -118,6 +119,9 @@ func (a *App) work() []func(context.Context) {
 			Store: a.services.Accounting, Ran: a.runs.Of(ledgerJob, accounting.Every),
 		}).Run),
 		a.job(ledgerCheckJob, nil, a.ledgerCheck().Run),
+		a.job(statementsJob, nil, (&statement.Job{
+			Store: a.services.Statements, Ran: a.runs.Of(statementsJob, statement.Every),
+		}).Run),
 		a.job(statsJob, nil, (&stats.Counter{
 			Store: a.services.Stats, Log: a.log, Ran: a.runs.Of(statsJob, 2*time.Second),
 		}).Run),

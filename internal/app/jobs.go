@@ -42,6 +42,7 @@ const (
 	paymentJob      = "payments"
 	ledgerJob       = "ledger"
 	ledgerCheckJob  = "check of the ledger"
+	statementsJob   = "statements"
 	schemaJob       = "schema"
 	backupJob       = "backups"
 )

@@ -30,6 +30,7 @@ const (
 	Payout     Kind = "payout"
 	Ledger     Kind = "ledger"
 	Revenue    Kind = "revenue"
+	Statement  Kind = "statement" // of one month
 )
 
 // OperatorKinds are the lists of the marketplace, PartnerKinds those of one partner.

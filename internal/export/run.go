@@ -18,6 +18,7 @@ import (
 	"claviger/internal/requestlog"
 	"claviger/internal/revenue"
 	"claviger/internal/sqldb"
+	"claviger/internal/statement"
 	"claviger/internal/webhook/history"
 	"claviger/internal/wire"
 )
@@ -35,6 +36,8 @@ type Exporter struct {
 	Payments *payment.Store
 	Payouts  *payout.Store
 	Revenue  *revenue.Store
+
+	Statements *statement.Store
 
 	PerActor int           // maximum running exports of a person or program on this node; 0: 3
 	Report   time.Duration // interval of progress updates; 0: a second

@@ -58,7 +58,7 @@ func newHarnessWith(t testing.TB, c *wiretest.Contract) *harness {
 	h.operator = &operator.Operator{
 		Common: answers.Common{
 			Partners: a.Partners, Licenses: a.Licenses, Events: a.Events, History: a.History, Redeliveries: a.Redeliveries,
-			Requests: a.Requests, Exports: a.Exports, Stats: a.Stats, PublicURL: publicURL,
+			Requests: a.Requests, Exports: a.Exports, Stats: a.Stats, Statements: a.Statements, PublicURL: publicURL,
 		},
 		Accounts: a.Accounts, Accounting: a.Accounting, Payouts: a.Payouts, Merges: a.Merges, Profiles: a.Profiles, Webhooks: a.Webhooks, Audit: a.Audit, Bulk: a.Bulk, Support: a.Support, TestMail: a.TestMail, Payments: a.Payments,
 		Data: &answers.Person{

@@ -69,6 +69,8 @@ GET    /operator/v1/payouts/{id}/lines            read sell support
 GET    /operator/v1/payouts/{id}/file
 POST   /operator/v1/payouts/{id}/settle
 GET    /operator/v1/partners/{id}/balances        read sell support
+GET    /operator/v1/partners/{id}/statements      read sell support
+GET    /operator/v1/partners/{id}/statements/{number} read sell support
 GET    /operator/v1/partners/{id}/terms           read sell support
 POST   /operator/v1/partners/{id}/terms
 GET    /operator/v1/refund-requests               read sell support

@@ -31,6 +31,7 @@ import (
 	"claviger/internal/requestlog"
 	"claviger/internal/revenue"
 	"claviger/internal/simulator"
+	"claviger/internal/statement"
 	"claviger/internal/stats"
 	"claviger/internal/ui"
 	"claviger/internal/visitor"
@@ -64,6 +65,8 @@ type Handler struct {
 	Simulator *simulator.Simulator
 
 	RefundRequests *refundrequest.Store
+
+	Statements *statement.Store
 
 	area *area.Area // made by Routes
 }

@@ -135,3 +135,15 @@ func (c *Client) Revenue(ctx context.Context, f RevenueFilter) (RevenueReport, e
 	}
 	return get[RevenueReport](ctx, c, rest.Target(base+"revenue", q))
 }
+
+// Statements returns the statements of a partner, newest first.
+func (c *Client) Statements(ctx context.Context, partnerID int64) iter.Seq2[Statement, error] {
+	return rest.All[Statement](ctx, c.rest, partnerPath(partnerID, "/statements"))
+}
+
+// Statement returns a statement of a partner with a page of its lines, oldest first, after a line; 0 starts
+// with the first.
+func (c *Client) Statement(ctx context.Context, partnerID, number, after int64) (StatementWithLines, error) {
+	path := partnerPath(partnerID, "/statements/"+strconv.FormatInt(number, 10))
+	return get[StatementWithLines](ctx, c, rest.Target(path, url.Values{"cursor": {rest.Number(after)}}))
+}

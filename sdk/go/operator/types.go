@@ -598,6 +598,21 @@ type Balance struct {
 	Currency string `json:"currency"`
 }
 
+// Statement is that of the partner's API.
+type Statement = claviger.Statement
+
+// StatementList is that of the partner's API.
+type StatementList = claviger.StatementList
+
+// StatementWithLines is that of the partner's API.
+type StatementWithLines = claviger.StatementWithLines
+
+// StatementLineList is that of the partner's API.
+type StatementLineList = claviger.StatementLineList
+
+// StatementLine is that of the partner's API.
+type StatementLine = claviger.StatementLine
+
 // BalanceList is an object of the API.
 type BalanceList struct {
 	// How many items are in this answer.

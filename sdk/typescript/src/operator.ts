@@ -10,6 +10,11 @@ import type {
   Status,
   Check,
   ProductChange,
+  Statement,
+  StatementList,
+  StatementWithLines,
+  StatementLineList,
+  StatementLine,
   License,
   LicenseList,
   Explanation,
@@ -36,6 +41,11 @@ export type {
   Status,
   Check,
   ProductChange,
+  Statement,
+  StatementList,
+  StatementWithLines,
+  StatementLineList,
+  StatementLine,
   License,
   LicenseList,
   Explanation,
@@ -2280,6 +2290,18 @@ export interface Operations {
     path: { id: number };
     body: RotationOrder;
     answer: Rotation;
+  };
+  /** List the statements of a partner */
+  "GET /operator/v1/partners/{id}/statements": {
+    path: { id: number };
+    query?: { cursor?: number; limit?: number };
+    answer: StatementList;
+  };
+  /** Read a statement of a partner */
+  "GET /operator/v1/partners/{id}/statements/{number}": {
+    path: { id: number; number: number };
+    query?: { cursor?: number; limit?: number };
+    answer: StatementWithLines;
   };
   /** Read a partner's numbers per day and hour */
   "GET /operator/v1/partners/{id}/stats": {
