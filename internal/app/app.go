@@ -257,7 +257,8 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	a.node = &cluster.Node{DB: db, Log: a.log, Now: a.cfg.Machine, Host: a.runs.Node}
 	a.sender = &mail.Sender{DB: db, Now: a.cfg.Now, Sealer: box, Transport: a.cfg.transport(), Log: a.log}
 	r := &Services{DB: db, History: history.Reader{DB: db}, Audit: &audit.Log{DB: db}}
-	r.Mail = &mail.Outbox{Sealer: box, Wake: a.node.Waker(mailJob), Off: a.cfg.mailsOff(), Look: mail.Look{Name: a.cfg.Name}}
+	look := mail.Look{Name: a.cfg.Name}
+	r.Mail = &mail.Outbox{Sealer: box, Wake: a.node.Waker(mailJob), Off: a.cfg.mailsOff(), Look: look}
 	r.Partners = &partner.Store{
 		DB: db, Sealer: box, Now: a.cfg.Now, Brand: a.cfg.Brand, Uses: partner.NewUses(db, a.log),
 		Pictures: partner.NewPictures(),
@@ -296,8 +297,7 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	r.Payouts = a.payouts(r, box)
 	r.OAuth = a.connect(r, box)
 	r.Today = a.today(r)
-	r.Stats = &stats.Store{DB: db, Now: a.cfg.Now}
-	r.Revenue = &revenue.Store{DB: db, Now: a.cfg.Now}
+	r.Stats, r.Revenue = &stats.Store{DB: db, Now: a.cfg.Now}, &revenue.Store{DB: db, Now: a.cfg.Now}
 	r.Requests = &requestlog.Log{
 		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Metrics: requestlog.NewMetrics(a.server.Metrics), Logger: a.log,
 	}

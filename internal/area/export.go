@@ -142,7 +142,8 @@ func (x *Exports) view(r *http.Request, visit Visit) (ui.View, error) {
 func (x *Exports) page(r *http.Request, visit Visit, list ExportList, q ExportQuery) (ui.View, error) {
 	self := visit.Path("%s", ExportsPath)
 	view := exportsView{
-		Lead: list.Lead, Order: cmp.Or(list.Order, "Newest first"), Tabs: ui.Tabs{Label: "Lists"}, Form: q.Form, Action: ExportURL(self, list.Kind, r.URL.Query()),
+		Lead: list.Lead, Order: cmp.Or(list.Order, "Newest first"),
+		Tabs: ui.Tabs{Label: "Lists"}, Form: q.Form, Action: ExportURL(self, list.Kind, r.URL.Query()),
 		Call: q.Call,
 		Filters: ui.Filters{
 			Label: "Filter the export", URL: ExportURL(self, list.Kind, nil), Fields: q.Form.Fields,

@@ -112,11 +112,12 @@ func RecentRevenue(report revenue.RecentReport, own bool, export string) Revenue
 
 // direct adds a note about money that partners collected.
 func (t Revenue) direct(notes []string, amount int64, currency string) []string {
-	switch {
-	case amount == 0:
-		return notes
-	case t.Own:
-		return append(notes, fmt.Sprintf("You collected %s of this month's revenue yourself.", money.Text(amount, currency)))
+	format := "Partners collected %s of this month's revenue."
+	if t.Own {
+		format = "You collected %s of this month's revenue yourself."
 	}
-	return append(notes, fmt.Sprintf("Partners collected %s of this month's revenue.", money.Text(amount, currency)))
+	if amount == 0 {
+		return notes
+	}
+	return append(notes, fmt.Sprintf(format, money.Text(amount, currency)))
 }

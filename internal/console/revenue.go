@@ -138,10 +138,14 @@ func revenueCharts(span salesSpan, rows []revenue.Row) (charts []ui.Chart) {
 	return charts
 }
 
-// sortRevenue sorts rows by currency and revenue, the highest first.
+// sortRevenue sorts rows by currency, the one with most sales first, and by revenue.
 func sortRevenue(rows []revenue.Row) {
+	codes, _ := byCurrency(rows)
 	slices.SortStableFunc(rows, func(x, y revenue.Row) int {
-		return cmp.Or(cmp.Compare(x.Currency, y.Currency), cmp.Compare(y.Revenue, x.Revenue))
+		return cmp.Or(
+			cmp.Compare(slices.Index(codes, x.Currency), slices.Index(codes, y.Currency)),
+			cmp.Compare(y.Revenue, x.Revenue),
+		)
 	})
 }
 
@@ -214,6 +218,7 @@ func byPartner(plans []revenue.Row) (list []revenue.Row) {
 func moneyTable(id, caption, first string, rows []revenue.Row, name func(revenue.Row) ui.Cell) ui.Table {
 	layout := area.Revenue{Undivided: slices.ContainsFunc(rows, func(r revenue.Row) bool { return r.Undivided != 0 })}
 	t := layout.Table(id, caption, first)
+	t.Cards = false // cards of many rows would be long
 	for _, row := range rows {
 		out := layout.Row(name(row), row.Currency, row.Sums, nil)
 		out.ID = fmt.Sprintf("%s-%d-%d-%s", id, row.PartnerID, row.Tier, row.Currency)

@@ -67,14 +67,17 @@ func TestRevenue(t *testing.T) {
 	h.pay(h.tide.ID, 2, 5000, "USD", ledger.ByPartner)
 	h.pay(other.ID, 1, 2000, "JPY", ledger.ByMarketplace)
 	h.fee(h.tide.ID, first.ID, 123)
-	_, err := h.Licenses.Refund(t.Context(), apptest.Tester, license.RefundOrder{LicenseKey: h.pay(h.tide.ID, 1, 1000, "USD", ledger.ByMarketplace).Licenses[0].Key})
+	back := h.pay(h.tide.ID, 1, 1000, "USD", ledger.ByMarketplace).Licenses[0]
+	_, err := h.Licenses.Refund(t.Context(), apptest.Tester, license.RefundOrder{LicenseKey: back.Key})
 	h.Must(err)
 
 	today := h.as(viewer).Get(path(""))
 	wants(t, today, http.StatusOK, "Partners collected $50.00 of this month's revenue.")
 	for id, want := range map[string]string{
-		"revenue-USD-0": "Today, USD Yesterday 3 0 $160.00 $0.00 $10.00 $0.00 $0.00 $0.00 $150.00 $0.00 $105.00 $0.00 $45.00 $0.00",
-		"revenue-JPY-0": "Today, JPY Yesterday 1 0 2,000 JPY 0 JPY 0 JPY 0 JPY 0 JPY 0 JPY 2,000 JPY 0 JPY 1,400 JPY 0 JPY 600 JPY 0 JPY",
+		"revenue-USD-0": "Today, USD Yesterday 3 0 $160.00 $0.00 $10.00 $0.00 $0.00 $0.00 " +
+			"$150.00 $0.00 $105.00 $0.00 $45.00 $0.00",
+		"revenue-JPY-0": "Today, JPY Yesterday 1 0 2,000 JPY 0 JPY 0 JPY 0 JPY 0 JPY 0 JPY " +
+			"2,000 JPY 0 JPY 1,400 JPY 0 JPY 600 JPY 0 JPY",
 	} {
 		if got := cells(today, id); got != want {
 			t.Errorf("%s: %q", id, got)
@@ -85,13 +88,15 @@ func TestRevenue(t *testing.T) {
 	}
 
 	page := h.as(viewer).Get(path("/numbers"))
-	wants(t, page, http.StatusOK, "Partners collected $50.00 of the revenue.", "Revenue by day (UTC), USD", "Revenue by day (UTC), JPY", "/operator/v1/revenue?from=")
+	wants(t, page, http.StatusOK, "Partners collected $50.00 of the revenue.", "Revenue by day (UTC), USD",
+		"Revenue by day (UTC), JPY", "/operator/v1/revenue?from=")
 	usd := fmt.Sprintf("revenue-partners-%d-0-USD", h.tide.ID)
 	if got := cells(page, usd); got != "Tide Planner 3 $160.00 $10.00 $0.00 $150.00 $105.00 $45.00" {
 		t.Errorf("of one partner: %q", got)
 	}
-	if got := cells(page, fmt.Sprintf("revenue-plans-%d-2-USD", h.tide.ID)); !strings.Contains(got, "Tide Planner 1 $50.00 $0.00 $0.00 $50.00 $35.00 $15.00") {
-		t.Errorf("of one plan: %q", got)
+	plan := cells(page, fmt.Sprintf("revenue-plans-%d-2-USD", h.tide.ID))
+	if !strings.Contains(plan, "Tide Planner 1 $50.00 $0.00 $0.00 $50.00 $35.00 $15.00") {
+		t.Errorf("of one plan: %q", plan)
 	}
 	one := h.as(viewer).Get(path("/numbers?partner_id=%d", other.ID))
 	wants(t, one, http.StatusOK, "2,000 JPY")
@@ -110,17 +115,18 @@ func TestRevenuePages(t *testing.T) {
 	day := h.Accounts.Now().Unix() / 86400
 	h.Must(h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
 		for id := range 60 {
-			for _, partnerID := range []int{0, id + 1000} {
-				tx.Queue(`INSERT INTO revenue_days (partner_id, day, tier, currency, sales, revenue, direct, refunds, fees, borne,
-						share, undivided) VALUES ($1, $2, $3, 'USD', 1, $4, 0, 0, 0, 0, 0, 0)
-					ON CONFLICT (partner_id, day, tier, currency) DO UPDATE SET revenue = revenue_days.revenue + excluded.revenue`,
-					partnerID, day, min(partnerID, 1), int64(id+1)*100)
+			for _, row := range [][]any{{0, 1, day, 0}, {id + 1000, 1, day, 1}, {id + 1000, 8, day - day%8, 1}} {
+				tx.Queue(`INSERT INTO revenue_sums (partner_id, days, day, tier, currency, sales, revenue, direct, refunds,
+						fees, borne, share, undivided) VALUES ($1, $2, $3, $4, 'USD', 1, $5, 0, 0, 0, 0, 0, 0)
+					ON CONFLICT (partner_id, days, day, tier, currency)
+					DO UPDATE SET revenue = revenue_sums.revenue + excluded.revenue`, append(row, int64(id+1)*100)...)
 			}
 		}
 		return nil
 	}))
 	page := h.as(viewer).Get(path("/numbers"))
-	wants(t, page, http.StatusOK, "$1,830.00", "1 to 50 of 60", "Partner 1059 (deleted)", "Revenue by plan: the first 50 of 60")
+	wants(t, page, http.StatusOK, "$1,830.00", "1 to 50 of 60", "Partner 1059 (deleted)",
+		"Revenue by plan: the first 50 of 60")
 	wantsNone(t, page, "Partner 1009 (deleted)")
 	next := h.as(viewer).Get(path("/numbers?days=30&sellers=2"))
 	wants(t, next, http.StatusOK, "51 to 60 of 60", "Partner 1009 (deleted)")
@@ -141,7 +147,8 @@ func TestRevenueExport(t *testing.T) {
 			t.Errorf("%s:\n%s", list, text)
 		}
 	}
-	wants(t, h.as(viewer).Get(path("/exports?list=revenue")), http.StatusOK, "By partner, day, plan and currency, as it is")
+	page := h.as(viewer).Get(path("/exports?list=revenue"))
+	wants(t, page, http.StatusOK, "By partner, day, plan and currency, as it is")
 	if _, text := h.download(path("/exports?list=ledger&kind=refund"), "csv"); !strings.Contains(text, "#complete,0") {
 		t.Error(text)
 	}

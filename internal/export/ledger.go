@@ -34,8 +34,9 @@ func (x *Exporter) OperatorLedger(f ledger.Find) Table {
 func postingRows(p ledger.Posting) (rows [][]Cell) {
 	row := func(account, amount, currency Cell) {
 		rows = append(rows, []Cell{
-			Number(p.ID), Number(p.PartnerID), Text(string(p.Kind)), Text(p.Source), ID(p.PurchaseID), ID(int64(p.Tier)),
-			Number(p.Gross), Text(p.Currency), account, amount, currency, Text(p.Reason), Time(p.At), Time(p.CreatedAt),
+			Number(p.ID), Number(p.PartnerID), Text(string(p.Kind)), Text(p.Source), ID(p.PurchaseID),
+			ID(int64(p.Tier)), Number(p.Gross), Text(p.Currency), account, amount, currency, Text(p.Reason), Time(p.At),
+			Time(p.CreatedAt),
 		})
 	}
 	for _, l := range p.Lines {

@@ -114,7 +114,9 @@ func (o *Operator) revenueQuery(r *http.Request, q url.Values) (out revenue.Quer
 	}
 	out.First, out.Last = revenue.Between(from, to)
 	if days := out.Last.Sub(out.First)/(24*time.Hour) + 1; days < 1 || days > revenue.MaxDays {
-		return out, fault.Parameter("from", "must be 1 to %d days before to, which is now if it is missing.", revenue.MaxDays)
+		return out, fault.Parameter(
+			"from", "must be 1 to %d days before to, which is now if it is missing.", revenue.MaxDays,
+		)
 	}
 	if out.PartnerID, err = naturalParam(q, "partner_id", 1); err != nil || out.PartnerID == 0 {
 		return out, err

@@ -117,23 +117,24 @@ func (b *Store) store(ctx context.Context, from, to int64, t tally) error {
 func (t tally) write(tx *sqldb.Tx) {
 	for _, k := range slices.SortedFunc(maps.Keys(t), key.compare) {
 		s := t[k]
-		tx.Queue(`INSERT INTO revenue_days (partner_id, day, tier, currency, sales, revenue, direct, refunds, fees,
-				borne, share, undivided)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-			ON CONFLICT (partner_id, day, tier, currency) DO UPDATE SET sales = revenue_days.sales + excluded.sales,
-				revenue = revenue_days.revenue + excluded.revenue, direct = revenue_days.direct + excluded.direct,
-				refunds = revenue_days.refunds + excluded.refunds, fees = revenue_days.fees + excluded.fees,
-				borne = revenue_days.borne + excluded.borne, share = revenue_days.share + excluded.share,
-				undivided = revenue_days.undivided + excluded.undivided`,
-			k.partnerID, k.day, k.tier, k.currency, s.Sales, s.Revenue, s.Direct, s.Refunds, s.Fees, s.Borne, s.Share,
-			s.Undivided)
+		tx.Queue(`INSERT INTO revenue_sums (partner_id, days, day, tier, currency, sales, revenue, direct, refunds,
+				fees, borne, share, undivided)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+			ON CONFLICT (partner_id, days, day, tier, currency) DO UPDATE
+			SET sales = revenue_sums.sales + excluded.sales,
+				revenue = revenue_sums.revenue + excluded.revenue, direct = revenue_sums.direct + excluded.direct,
+				refunds = revenue_sums.refunds + excluded.refunds, fees = revenue_sums.fees + excluded.fees,
+				borne = revenue_sums.borne + excluded.borne, share = revenue_sums.share + excluded.share,
+				undivided = revenue_sums.undivided + excluded.undivided`,
+			k.partnerID, k.days, k.day, k.tier, k.currency, s.Sales, s.Revenue, s.Direct, s.Refunds, s.Fees, s.Borne,
+			s.Share, s.Undivided)
 	}
 }
 
 // compare orders keys as the table does.
 func (k key) compare(o key) int {
 	return cmp.Or(
-		cmp.Compare(k.partnerID, o.partnerID), cmp.Compare(k.day, o.day), cmp.Compare(k.tier, o.tier),
-		cmp.Compare(k.currency, o.currency),
+		cmp.Compare(k.partnerID, o.partnerID), cmp.Compare(k.days, o.days), cmp.Compare(k.day, o.day),
+		cmp.Compare(k.tier, o.tier), cmp.Compare(k.currency, o.currency),
 	)
 }

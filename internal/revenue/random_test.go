@@ -77,10 +77,11 @@ func (m *model) count(b *books, currency string, s revenue.Sums) {
 }
 
 func (m *model) sell(b *books) {
+	by := []ledger.Collector{ledger.ByProvider, ledger.ByProvider, ledger.ByMarketplace, ledger.ByPartner}
 	s := &modelSale{partnerID: 1 + m.random.Int64N(3), Purchase: ledger.Purchase{
 		ID: int64(len(m.sales) + 1), Tier: 1 + m.random.IntN(2), Amount: 1 + m.random.Int64N(10_000), SoldAt: b.now,
 		Currency:  []string{"USD", "EUR"}[m.random.IntN(2)],
-		Collected: []ledger.Collector{ledger.ByProvider, ledger.ByProvider, ledger.ByMarketplace, ledger.ByPartner}[m.random.IntN(4)],
+		Collected: by[m.random.IntN(len(by))],
 	}}
 	s.bp = cmp.Or(m.bp[s.partnerID], -1)
 	m.sales = append(m.sales, s)
@@ -211,6 +212,23 @@ func (m *model) check(b *books, when string) {
 	}
 }
 
+// checkSpans compares the sums of plans with those of days, in random spans: the former read blocks of days.
+func (m *model) checkSpans(b *books) {
+	b.Helper()
+	for range 50 {
+		q := revenue.Query{PartnerID: 1 + m.random.Int64N(3), First: noon.AddDate(0, 0, m.random.IntN(90))}
+		q.Last = q.First.AddDate(0, 0, m.random.IntN(60))
+		days, err := b.store.Read(b.Context(), q)
+		b.must(err)
+		q.By = revenue.ByPlan
+		plans, err := b.store.Read(b.Context(), q)
+		b.must(err)
+		if d := diff.Diff(revenue.Totals(days.Rows), revenue.Totals(plans.Rows)); d != "" {
+			b.Errorf("from %v to %v (-days +plans)\n%s", q.First, q.Last, d)
+		}
+	}
+}
+
 // TestRandom: random lives of sales, counted in random batches by two nodes that are killed now and then,
 // have the sums of a model that knows only the sales.
 func TestRandom(t *testing.T) {
@@ -238,6 +256,7 @@ func TestRandom(t *testing.T) {
 	m.check(b, "before the rest is counted")
 	b.count()
 	m.check(b, "after all is counted")
+	m.checkSpans(b)
 	if killed.Load() < 10 {
 		t.Errorf("killed %d times", killed.Load())
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"claviger/internal/ledger"
@@ -95,12 +96,23 @@ func (q Query) columns() (key, group string) {
 func (q Query) key(k key) key {
 	switch q.By {
 	case ByPartner:
-		return key{k.partnerID, 0, 0, k.currency}
+		return key{partnerID: k.partnerID, currency: k.currency}
 	case ByPlan:
-		return key{k.partnerID, 0, k.tier, k.currency}
+		return key{partnerID: k.partnerID, tier: k.tier, currency: k.currency}
 	case ByDay:
 	}
-	return key{0, k.day, 0, k.currency}
+	return key{day: k.day, currency: k.currency}
+}
+
+// spans returns spans of rows that have all days once: blocks, and the days before and after them.
+func (q Query) spans(first, last int64) (list []any) {
+	from := (first + block - 1) / block * block
+	to := (last + 1) / block * block // the first day after the blocks
+	if q.By == ByDay || from >= to {
+		from = last + 1
+		to = from
+	}
+	return []any{first, from - 1, from, to - 1, to, last}
 }
 
 const sumColumns = `CAST(sum(sales) AS bigint), CAST(sum(revenue) AS bigint), CAST(sum(direct) AS bigint),
@@ -110,16 +122,20 @@ const sumColumns = `CAST(sum(sales) AS bigint), CAST(sum(revenue) AS bigint), CA
 // addCounted adds the sums of the table. The days of all partners have rows of their own.
 func (t tally) addCounted(ctx context.Context, tx *sqldb.Tx, q Query, first, last int64) error {
 	columns, group := q.columns()
-	text := `SELECT ` + columns + `, currency, ` + sumColumns + ` FROM revenue_days
-		WHERE partner_id = $3 AND day BETWEEN $1 AND $2 GROUP BY ` + group + `, currency`
+	sellers := `SELECT CAST($7 AS bigint)`
 	if q.By != ByDay && q.PartnerID == 0 {
 		// The rows of a partner are adjacent. The recursion reads only those of the days, partner by partner.
-		text = `WITH RECURSIVE sellers(id) AS (SELECT min(partner_id) FROM revenue_days WHERE partner_id > $3
-			UNION ALL SELECT (SELECT min(partner_id) FROM revenue_days WHERE partner_id > sellers.id)
-			FROM sellers WHERE sellers.id IS NOT NULL)
-			SELECT ` + columns + `, currency, ` + sumColumns + ` FROM sellers CROSS JOIN revenue_days
-			WHERE partner_id = sellers.id AND day BETWEEN $1 AND $2 GROUP BY ` + group + `, currency`
+		sellers = `SELECT min(partner_id) FROM revenue_sums WHERE partner_id > $7
+			UNION ALL SELECT (SELECT min(partner_id) FROM revenue_sums WHERE partner_id > sellers.id)
+			FROM sellers WHERE sellers.id IS NOT NULL`
 	}
+	text := `WITH RECURSIVE sellers(id) AS (` + sellers + `),
+		spans(length, low, high) AS (VALUES (1, CAST($1 AS bigint), CAST($2 AS bigint)),
+			(` + strconv.Itoa(block) + `, CAST($3 AS bigint), CAST($4 AS bigint)),
+			(1, CAST($5 AS bigint), CAST($6 AS bigint)))
+		SELECT ` + columns + `, currency, ` + sumColumns + ` FROM sellers CROSS JOIN spans CROSS JOIN revenue_sums
+		WHERE partner_id = sellers.id AND days = length AND day BETWEEN low AND high
+		GROUP BY ` + group + `, currency`
 	return sqldb.Each(ctx, tx, func(r *sqldb.Row) error {
 		var k key
 		var s Sums
@@ -127,7 +143,7 @@ func (t tally) addCounted(ctx context.Context, tx *sqldb.Tx, q Query, first, las
 			&s.Borne, &s.Share, &s.Undivided)
 		t.sum(k, s)
 		return err
-	}, text, first, last, q.PartnerID)
+	}, text, append(q.spans(first, last), q.PartnerID)...)
 }
 
 // sum adds to one row of the report.
@@ -157,7 +173,7 @@ func (t tally) addUncounted(
 	}
 	for k, s := range fresh {
 		ours := k.partnerID == q.PartnerID || q.PartnerID == 0
-		if k.partnerID != everyone && ours && k.day >= first && k.day <= last {
+		if k.partnerID != everyone && k.days == 1 && ours && k.day >= first && k.day <= last {
 			t.sum(q.key(k), *s)
 		}
 	}

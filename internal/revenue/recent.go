@@ -1,6 +1,7 @@
 package revenue
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -41,9 +42,12 @@ type Recent struct {
 	Of       [len(Periods)]Compared
 }
 
+// sales returns the number of sales of this month and the one before.
+func (r Recent) sales() int64 { return r.Of[ThisMonth].Now.Sales + r.Of[ThisMonth].Before.Sales }
+
 // RecentReport is the result of Recent.
 type RecentReport struct {
-	List      []Recent  // by currency
+	List      []Recent  // those with most sales first
 	CountedTo time.Time // as in Report
 }
 
@@ -82,5 +86,6 @@ func (b *Store) Recent(ctx context.Context, q Query) (RecentReport, error) {
 			}
 		}
 	}
+	slices.SortStableFunc(report.List, func(x, y Recent) int { return cmp.Compare(y.sales(), x.sales()) })
 	return report, nil
 }

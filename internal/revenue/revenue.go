@@ -1,5 +1,5 @@
 // Package revenue adds up the postings of the ledger per partner, plan, currency and day: paid and
-// returned money, fees, and the partners' shares. It owns the tables revenue_days and revenue_cursor.
+// returned money, fees, and the partners' shares. It owns the tables revenue_sums and revenue_cursor.
 // Days are days in UTC.
 //
 // Nothing is added up in the transaction of a sale. A job reads postings in the order of their ids, a
@@ -62,9 +62,9 @@ func (s *Sums) Plus(o Sums) {
 
 // key identifies a row of the table.
 type key struct {
-	partnerID, day int64
-	tier           int
-	currency       string
+	partnerID, days, day int64
+	tier                 int
+	currency             string
 }
 
 // everyone is the partner of the rows with the sums of all partners. Their tier is 0, too.
@@ -73,12 +73,19 @@ const everyone = 0
 // tally collects sums for the table.
 type tally map[key]*Sums
 
-// add adds to the row of a plan, and to the row of all partners.
+// block is the number of days of the rows that make long spans cheap.
+const block = 8
+
+// add adds to the row of a plan, to that of its block, and to that of all partners.
 func (t tally) add(k key, s Sums) {
 	if s == (Sums{}) {
 		return
 	}
-	for _, k := range [...]key{k, {everyone, k.day, 0, k.currency}} {
+	for _, k := range [...]key{
+		{k.partnerID, 1, k.day, k.tier, k.currency},
+		{k.partnerID, block, k.day - k.day%block, k.tier, k.currency},
+		{everyone, 1, k.day, 0, k.currency},
+	} {
 		if t[k] == nil {
 			t[k] = new(Sums)
 		}
@@ -89,7 +96,7 @@ func (t tally) add(k key, s Sums) {
 // posting adds a posting to the day of its fact. The division of earlier sales counts on the day of the
 // sale, and so does the money that is not divided yet: days without sales have none.
 func (t tally) posting(f ledger.Figures) {
-	k := key{f.PartnerID, dayOf(f.At), f.Tier, f.Currency}
+	k := key{f.PartnerID, 1, dayOf(f.At), f.Tier, f.Currency}
 	sums := Sums{Share: f.Parts.Share, Borne: f.Parts.Borne}
 	if f.Kind == ledger.Sold {
 		sums.Sales = 1

@@ -38,7 +38,8 @@ func (b *Store) Next(ctx context.Context, w *Walk, most int) (list []Row, more b
 		last = timeOfDay(lastDay)
 	}
 	text := `SELECT partner_id, day, tier, currency, sales, revenue, direct, refunds, fees, borne, share, undivided
-		FROM revenue_days WHERE (partner_id, day, tier, currency) > ($1, $2, $3, $4) AND day BETWEEN $5 AND $6`
+		FROM revenue_sums WHERE (partner_id, days, day, tier, currency) > ($1, 1, $2, $3, $4) AND days = 1
+			AND day BETWEEN $5 AND $6`
 	args := []any{w.after.partnerID, w.after.day, w.after.tier, w.after.currency, dayOf(first), dayOf(last), most}
 	if w.PartnerID != 0 {
 		text += ` AND partner_id = $8`
@@ -46,13 +47,13 @@ func (b *Store) Next(ctx context.Context, w *Walk, most int) (list []Row, more b
 	} else {
 		text += ` AND partner_id > 0`
 	}
-	list, err = sqldb.All(ctx, b.DB, scanRow, text+` ORDER BY partner_id, day, tier, currency LIMIT $7`, args...)
+	list, err = sqldb.All(ctx, b.DB, scanRow, text+` ORDER BY partner_id, days, day, tier, currency LIMIT $7`, args...)
 	if err != nil {
 		return nil, false, fmt.Errorf("read revenue by day: %w", err)
 	}
 	if more = len(list) == most; more {
 		end := list[most-1]
-		w.after = key{end.PartnerID, dayOf(end.Day), end.Tier, end.Currency}
+		w.after = key{end.PartnerID, 1, dayOf(end.Day), end.Tier, end.Currency}
 	}
 	if w.Own {
 		for i := range list {

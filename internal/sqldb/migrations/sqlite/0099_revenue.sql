@@ -15,11 +15,12 @@ CREATE TABLE revenue_cursor (
 );
 INSERT INTO revenue_cursor (id, at) VALUES (1, 0);
 
--- The sums of a plan on a day in UTC, counted from 1970. Rows of the partner 0 and the tier 0 are the sums
--- of all partners.
-CREATE TABLE revenue_days (
+-- The sums of a plan on a day in UTC, counted from 1970, and in each block of 8 days. Rows of the partner 0
+-- and the tier 0 are the sums of all partners on a day.
+CREATE TABLE revenue_sums (
 	partner_id INTEGER NOT NULL,
-	day        INTEGER NOT NULL,
+	days       INTEGER NOT NULL, -- 1 or 8
+	day        INTEGER NOT NULL, -- the first one
 	tier       INTEGER NOT NULL,
 	currency   TEXT NOT NULL,
 	sales      INTEGER NOT NULL, -- their number
@@ -30,5 +31,5 @@ CREATE TABLE revenue_days (
 	borne      INTEGER NOT NULL, -- fees that the partner bears, in the currency of the sale
 	share      INTEGER NOT NULL, -- the partner's share
 	undivided  INTEGER NOT NULL, -- of sales of the day: not divided yet
-	PRIMARY KEY (partner_id, day, tier, currency)
+	PRIMARY KEY (partner_id, days, day, tier, currency)
 ) STRICT, WITHOUT ROWID;
