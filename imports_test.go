@@ -74,7 +74,7 @@ domain         : audit job prune  # own tables and rules; a command takes the ac
     support    : fault paging validate money sqldb mail partner account profile webhook event license notice payment oauth
     requestlog : license sqldb
     bulk       : fault paging batch account partner license payment webhook sqldb
-    export     : fault paging money wire account license event webhook payment requestlog sqldb
+    export     : fault paging money wire account license event webhook payment payout requestlog sqldb
     today      : money sqldb backups mail ledger partner profile webhook refundrequest license payment oauth
 visitor        : words tools domain # who requests a page and what they may see
     visitor    :

@@ -298,16 +298,21 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Metrics: requestlog.NewMetrics(a.server.Metrics), Logger: a.log,
 	}
 	a.server.Requests = r.Requests
-	r.Exports = &export.Exporter{
-		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Events: r.Events, Audit: r.Audit, History: r.History,
-		Requests: r.Requests, Accounts: r.Accounts, Payments: r.Payments,
-	}
+	r.Exports = a.exporter(r)
 	r.Bulk = &bulk.Store{
 		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Partners: r.Partners, Outbox: r.Webhooks, Accounts: r.Accounts,
 		Payments: r.Payments, Log: a.log,
 	}
 	r.Support = r.support()
 	a.services = r
+}
+
+// exporter returns the exporter of lists.
+func (a *App) exporter(r *Services) *export.Exporter {
+	return &export.Exporter{
+		DB: r.DB, Now: a.cfg.Now, Licenses: r.Licenses, Events: r.Events, Audit: r.Audit, History: r.History,
+		Requests: r.Requests, Accounts: r.Accounts, Payments: r.Payments, Payouts: r.Payouts,
+	}
 }
 
 // accounts returns the store of users.
@@ -355,7 +360,7 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 		Readers:         &wire.Share{Total: readersForPartners(r.DB)}, Bytes: &wire.Share{Total: unsent},
 	}
 	marketplace := &operator.Operator{
-		Common: common, Accounts: r.Accounts, Accounting: r.Accounting, Merges: r.Merges, Profiles: r.Profiles,
+		Common: common, Accounts: r.Accounts, Accounting: r.Accounting, Payouts: r.Payouts, Merges: r.Merges, Profiles: r.Profiles,
 		Webhooks: r.Webhooks,
 		Audit:    r.Audit, Support: r.Support, Data: a.personData(),
 		TestMail: r.TestMail, Payments: r.Payments, Guard: guard, Batches: &wire.Share{Total: 8}, Bulk: r.Bulk,

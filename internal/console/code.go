@@ -5,6 +5,8 @@ const (
 	codeAssisted   = "assisted_session"
 	codePlanExists = "plan_exists"
 	codeUnknownAlg = "unknown_alg"
-	CodeNeedsAdmin = "needs_admin"
-	CodeNeedsStep  = "needs_step"
+
+	codeSecondFactor = "second_factor_required"
+	CodeNeedsAdmin   = "needs_admin"
+	CodeNeedsStep    = "needs_step"
 )

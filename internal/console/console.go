@@ -65,6 +65,7 @@ type Handler struct {
 	Licenses Licenses
 	Bulk     Bulk
 	Ledger   Ledger
+	Payouts  Payouts
 	Reports  Reports
 }
 
@@ -80,6 +81,7 @@ func (h *Handler) sections() []pages {
 		&h.Team,
 		&h.Delivery,
 		&h.Ledger,
+		&h.Payouts,
 		&h.Reports,
 		&h.System,
 	}

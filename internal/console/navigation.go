@@ -15,6 +15,7 @@ const (
 	mailsPath      = "/mails"
 	paymentsPath   = "/payments"
 	ledgerPath     = "/ledger"
+	payoutsPath    = "/payouts"
 
 	refundRequestsPath = "/refund-requests"
 	numbersPath        = "/numbers"
@@ -43,6 +44,7 @@ var navigation = []area.Entry{
 		Also: []string{ordersPath, disputesPath, refundRequestsPath},
 	},
 	{Group: "Customers", Label: "Ledger", Path: ledgerPath},
+	{Group: "Customers", Label: "Payouts", Path: payoutsPath},
 	{Group: "Delivery", Label: "Deliveries", Path: deliveriesPath},
 	{Group: "Delivery", Label: "Outages", Path: outagesPath, Also: []string{redeliverPath}},
 	{Group: "Delivery", Label: "Mails", Path: mailsPath},

@@ -17,7 +17,8 @@ import (
 // Kind is the kind of an exported list.
 type Kind string
 
-// The kinds. Operators export the first five, partners Licenses, Deliveries, Requests and Audit.
+// The kinds. Operators export the first five, partners Licenses, Deliveries, Requests and Audit. Payout is
+// the file of one payout run for the bank.
 const (
 	Licenses   Kind = "licenses"
 	Purchases  Kind = "purchases"
@@ -26,6 +27,7 @@ const (
 	Audit      Kind = "audit"
 	Deliveries Kind = "deliveries"
 	Requests   Kind = "requests"
+	Payout     Kind = "payout"
 )
 
 // OperatorKinds are the lists of the marketplace, PartnerKinds those of one partner.

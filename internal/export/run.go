@@ -14,6 +14,7 @@ import (
 	"claviger/internal/fault"
 	"claviger/internal/license"
 	"claviger/internal/payment"
+	"claviger/internal/payout"
 	"claviger/internal/requestlog"
 	"claviger/internal/sqldb"
 	"claviger/internal/webhook/history"
@@ -31,6 +32,7 @@ type Exporter struct {
 	Requests *requestlog.Log
 	Accounts *account.Store
 	Payments *payment.Store
+	Payouts  *payout.Store
 
 	PerActor int           // maximum running exports of a person or program on this node; 0: 3
 	Report   time.Duration // interval of progress updates; 0: a second

@@ -60,7 +60,7 @@ func newHarnessWith(t testing.TB, c *wiretest.Contract) *harness {
 			Partners: a.Partners, Licenses: a.Licenses, Events: a.Events, History: a.History, Redeliveries: a.Redeliveries,
 			Requests: a.Requests, Exports: a.Exports, Stats: a.Stats, PublicURL: publicURL,
 		},
-		Accounts: a.Accounts, Accounting: a.Accounting, Merges: a.Merges, Profiles: a.Profiles, Webhooks: a.Webhooks, Audit: a.Audit, Bulk: a.Bulk, Support: a.Support, TestMail: a.TestMail, Payments: a.Payments,
+		Accounts: a.Accounts, Accounting: a.Accounting, Payouts: a.Payouts, Merges: a.Merges, Profiles: a.Profiles, Webhooks: a.Webhooks, Audit: a.Audit, Bulk: a.Bulk, Support: a.Support, TestMail: a.TestMail, Payments: a.Payments,
 		Data: &answers.Person{
 			Accounts: a.Accounts, Partners: a.Partners, Licenses: a.Licenses, OAuth: a.OAuth, Payments: a.Payments, Now: a.Accounts.Now,
 		},

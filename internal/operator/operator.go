@@ -20,6 +20,7 @@ import (
 	"claviger/internal/merge"
 	"claviger/internal/outage"
 	"claviger/internal/payment"
+	"claviger/internal/payout"
 	"claviger/internal/profile"
 	"claviger/internal/support"
 	"claviger/internal/webhook"
@@ -31,6 +32,7 @@ type Operator struct {
 	answers.Common
 	Accounts   *account.Store
 	Accounting *accounting.Store
+	Payouts    *payout.Store
 	Merges     *merge.Store
 	Profiles   *profile.Store
 	Webhooks   *webhook.Outbox
@@ -120,7 +122,7 @@ func (o *Operator) Routes() []wire.Route {
 		o.deliveryRoutes(on, list),
 		o.exportRoutes(list), o.bulkRoutes(on, list), o.serviceRoutes(on, list), o.paymentRoutes(on),
 		o.searchRoutes(on, list), o.orderRoutes(on, list), o.refundRequestRoutes(on, list),
-		o.ledgerRoutes(on, list))
+		o.ledgerRoutes(on, list), o.payoutRoutes(auth, on, list))
 }
 
 // may returns the check that a token has a scope.

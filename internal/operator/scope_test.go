@@ -61,6 +61,13 @@ GET    /operator/v1/ledger                        read sell support
 GET    /operator/v1/ledger/from                   read sell support
 PUT    /operator/v1/ledger/from
 POST   /operator/v1/ledger/adjustments
+GET    /operator/v1/payouts                       read sell support
+GET    /operator/v1/payouts/due                   read sell support
+POST   /operator/v1/payouts
+GET    /operator/v1/payouts/{id}                  read sell support
+GET    /operator/v1/payouts/{id}/lines            read sell support
+GET    /operator/v1/payouts/{id}/file
+POST   /operator/v1/payouts/{id}/settle
 GET    /operator/v1/partners/{id}/balances        read sell support
 GET    /operator/v1/partners/{id}/terms           read sell support
 POST   /operator/v1/partners/{id}/terms

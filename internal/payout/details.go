@@ -242,11 +242,16 @@ func (s *Store) detailsChanged(d Details, name string, by account.User) mail.Con
 		Opening: []string{fmt.Sprintf("%s entered new payout details. Payouts use them from %s on.", who,
 			d.UsableAt.UTC().Format("2 January 2006, 15:04 UTC"))},
 		Closing: []string{fmt.Sprintf("If this is wrong, change them back before then, and tell %s.", s.Marketplace)},
-		Button:  mail.Link{Name: "See the payout details", URL: fmt.Sprintf("%s/portal/%d/payout-details", s.PublicURL, d.PartnerID)},
-		Foot:    fmt.Sprintf("You're receiving this because you are an admin of %s at %s.", name, s.Marketplace),
+		Button: mail.Link{
+			Name: "See the payout details",
+			URL:  fmt.Sprintf("%s/portal/%d/payout-details", s.PublicURL, d.PartnerID),
+		},
+		Foot: fmt.Sprintf("You're receiving this because you are an admin of %s at %s.", name, s.Marketplace),
 	}
 	if !d.Given() {
-		c.Opening = []string{who + " removed the payout details. Until someone enters new ones, payouts leave you out."}
+		c.Opening = []string{
+			who + " removed the payout details. Until someone enters new ones, payouts leave you out.",
+		}
 	}
 	return c
 }

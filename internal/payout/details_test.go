@@ -112,15 +112,13 @@ func TestTransfers(t *testing.T) {
 
 func (h *harness) transfers(runID int64, want map[int64]string) {
 	h.Helper()
-	n := 0
-	err := h.payouts.Transfers(h.Context(), runID, func(tr payout.Transfer) error {
-		n++
+	list, _, err := h.payouts.Transfers(h.Context(), runID, 0, 10)
+	for _, tr := range list {
 		if got := tr.Partner + ", " + tr.Details; got != want[tr.PartnerID] {
 			h.Errorf("the transfer to %d: %s", tr.PartnerID, got)
 		}
-		return nil
-	})
-	if err != nil || n != len(want) {
-		h.Errorf("%d transfers, %v", n, err)
+	}
+	if err != nil || len(list) != len(want) {
+		h.Errorf("%d transfers, %v", len(list), err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"claviger/internal/fault"
 	"claviger/internal/partner"
@@ -11,7 +12,9 @@ import (
 )
 
 func unknownRun() error {
-	return fault.New(fault.Missing, codeUnknownRun, "There is no payout run with this id. GET /operator/v1/payouts lists them.")
+	return fault.New(
+		fault.Missing, codeUnknownRun, "There is no payout run with this id. GET /operator/v1/payouts lists them.",
+	)
 }
 
 // Run returns a run.
@@ -71,49 +74,28 @@ type Transfer struct {
 	Details string
 }
 
-// bankBatch is the number of transfers per read.
-const bankBatch = 500
-
-// Transfers calls each with the transfers of a run that the bank must make: those that are neither paid nor
-// released.
-func (s *Store) Transfers(ctx context.Context, runID int64, each func(Transfer) error) error {
-	for after, more := int64(0), true; more; {
-		lines, next, err := s.Lines(ctx, runID, after, bankBatch)
-		if err != nil {
-			return err
-		}
-		if err := s.transfers(ctx, lines, each); err != nil {
-			return err
-		}
-		after = next
-		more = next != 0
+// Transfers returns a page of the transfers of a run that the bank must make: those that are neither paid nor
+// released. A page may have fewer than limit, also none.
+func (s *Store) Transfers(
+	ctx context.Context, runID, after int64, limit int,
+) (list []Transfer, next int64, err error) {
+	lines, next, err := s.Lines(ctx, runID, after, limit)
+	if err != nil {
+		return nil, 0, err
 	}
-	return nil
-}
-
-func (s *Store) transfers(ctx context.Context, lines []Line, each func(Transfer) error) error {
+	lines = slices.DeleteFunc(lines, Line.final)
 	var details, partners []int64
 	for _, l := range lines {
-		if !l.final() {
-			details = append(details, l.DetailsID)
-			partners = append(partners, l.PartnerID)
-		}
+		details = append(details, l.DetailsID)
+		partners = append(partners, l.PartnerID)
 	}
 	texts, err := s.textsOf(ctx, s.DB, details)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
 	names, err := partner.ByID(ctx, s.DB, partners)
-	if err != nil {
-		return err
-	}
 	for _, l := range lines {
-		if l.final() {
-			continue
-		}
-		if err := each(Transfer{Line: l, Partner: names[l.PartnerID].Name, Details: texts[l.DetailsID]}); err != nil {
-			return err
-		}
+		list = append(list, Transfer{Line: l, Partner: names[l.PartnerID].Name, Details: texts[l.DetailsID]})
 	}
-	return nil
+	return list, next, err
 }

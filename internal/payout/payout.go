@@ -67,9 +67,9 @@ type Run struct {
 
 // LeftOut is a partner without a line in a run.
 type LeftOut struct {
-	PartnerID int64  `json:"partner_id"`
-	Amount    int64  `json:"amount"` // the payable balance
-	Reason    Reason `json:"reason"`
+	PartnerID int64
+	Amount    int64 // the payable balance
+	Reason    Reason
 }
 
 const runColumns = `id, currency, state, lines, amount, left_out, created_at, updated_at`

@@ -31,7 +31,9 @@ type ordered struct{ RunID int64 }
 // returns the first run.
 func (s *Store) Prepare(ctx context.Context, by audit.Actor, o Order) (Run, error) {
 	if !money.Known(o.Currency) {
-		return Run{}, fault.Field("currency", "must be a currency of ISO 4217, such as EUR; there is no %s.", o.Currency)
+		return Run{}, fault.Field(
+			"currency", "must be a currency of ISO 4217, such as EUR; there is no %s.", o.Currency,
+		)
 	}
 	var made ordered
 	err := s.DB.Write(ctx, func(tx *sqldb.Tx) error {
@@ -62,11 +64,11 @@ func (s *Store) prepare(ctx context.Context, tx *sqldb.Tx, by audit.Actor, o Ord
 		return 0, err
 	}
 	run := p.run(o)
-	if run.Lines == 0 {
-		return 0, nothingDue(run)
-	}
 	if run.ID, err = run.insert(ctx, tx); err != nil {
 		return 0, err
+	}
+	if run.Lines == 0 { // after the insert, which says that another run has the money
+		return 0, nothingDue(run)
 	}
 	if err := p.reserve(tx, run); err != nil {
 		return 0, err
@@ -183,8 +185,8 @@ func (run Run) insert(ctx context.Context, tx *sqldb.Tx) (int64, error) {
 		run.Currency, string(run.State), run.Lines, run.Amount, string(left), run.CreatedAt)
 	if errors.Is(err, sqldb.ErrNone) {
 		return 0, fault.New(fault.Conflict, codeRunPrepared,
-			"A run in %s is prepared, and is not sent yet. Send it to the bank, or release its lines, before the next one.",
-			run.Currency)
+			"A run in %s is prepared, and is not sent yet. Send it to the bank, or release its lines, before the "+
+				"next one.", run.Currency)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("store a payout run: %w", err)
@@ -203,7 +205,9 @@ func (p *preparation) reserve(tx *sqldb.Tx, run Run) error {
 		rows = append(rows, []any{
 			run.ID, d.PartnerID, d.Currency, d.Amount, string(Reserved), reference, d.DetailsID, "", "", p.now, p.now,
 		})
-		err := p.post(tx, d.PartnerID, func(j *ledger.Journal) error { return j.Reserve(reference, d.Amount, d.Currency) })
+		err := p.post(tx, d.PartnerID, func(j *ledger.Journal) error {
+			return j.Reserve(reference, d.Amount, d.Currency)
+		})
 		if err != nil {
 			return err
 		}

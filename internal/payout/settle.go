@@ -34,7 +34,9 @@ func (a *Settlement) check() (err error) {
 	switch a.State {
 	case Sent:
 		if a.Reference != "" || a.Reason != "" {
-			return fault.Field("state", "sent has neither a reference nor a reason. Send paid with the bank's reference.")
+			return fault.Field(
+				"state", "is sent, which has neither a reference nor a reason. Send paid with the bank's reference.",
+			)
 		}
 	case Paid:
 		if a.Reference == "" {
@@ -71,6 +73,9 @@ func before(to LineState) []LineState {
 	return nil
 }
 
+// May reports whether a line can be settled with a state.
+func (l Line) May(to LineState) bool { return slices.Contains(before(to), l.State) }
+
 // Settle changes the state of lines, and posts what was paid and what is payable again. The same
 // settlement again changes nothing.
 func (s *Store) Settle(ctx context.Context, by audit.Actor, a Settlement) (Run, error) {
@@ -85,7 +90,8 @@ func (s *Store) Settle(ctx context.Context, by audit.Actor, a Settlement) (Run, 
 }
 
 func (s *Store) settle(ctx context.Context, tx *sqldb.Tx, by audit.Actor, a Settlement) error {
-	run, err := sqldb.One(ctx, tx, scanRun, `SELECT `+runColumns+` FROM payout_runs WHERE id = $1`+tx.ForUpdate, a.RunID)
+	run, err := sqldb.One(ctx, tx, scanRun, `SELECT `+runColumns+` FROM payout_runs
+		WHERE id = $1`+tx.ForUpdate, a.RunID)
 	if errors.Is(err, sqldb.ErrNone) {
 		return unknownRun()
 	}
@@ -117,8 +123,9 @@ func (s *Store) settle(ctx context.Context, tx *sqldb.Tx, by audit.Actor, a Sett
 	}
 	state := stateOf(lines)
 	tx.Queue(`UPDATE payout_runs SET state = $2, updated_at = $3 WHERE id = $1`, run.ID, string(state), p.now)
-	audit.Record(tx, p.now, by, "payout."+string(a.State), subject(run.ID), nil, audit.Facts{
-		"partners": partners, "reference": a.Reference, "reason": a.Reason, "run": string(state),
+	audit.Record(tx, p.now, by, "payout.settle", subject(run.ID), nil, audit.Facts{
+		"state": string(a.State), "partners": partners, "reference": a.Reference, "reason": a.Reason,
+		"run": string(state),
 	})
 	return nil
 }
@@ -128,7 +135,8 @@ func (a Settlement) choose(lines []Line) (chosen []Line, err error) {
 	for _, id := range a.Partners {
 		if !slices.ContainsFunc(lines, func(l Line) bool { return l.PartnerID == id }) {
 			return nil, fault.New(fault.Unprocessable, codeUnknownLine,
-				"Run %d has no line of partner %d. GET /operator/v1/payouts/%d lists its lines.", a.RunID, id, a.RunID).On("partners")
+				"Run %d has no line of partner %d. GET /operator/v1/payouts/%d/lines lists them.",
+				a.RunID, id, a.RunID).On("partners")
 		}
 	}
 	same := 0
@@ -138,7 +146,7 @@ func (a Settlement) choose(lines []Line) (chosen []Line, err error) {
 			continue
 		}
 		switch {
-		case slices.Contains(before(a.State), l.State):
+		case l.May(a.State):
 			chosen = append(chosen, l)
 		case a.repeats(l):
 			same++
@@ -164,14 +172,16 @@ func (a Settlement) refuse(l Line) error {
 	switch {
 	case l.State == Paid:
 		return fault.New(fault.Conflict, codeAlreadySettled,
-			"The payout of partner %d is paid, with the bank's reference %s. To correct its balance, post an adjustment.",
-			l.PartnerID, l.BankReference)
+			"The payout of partner %d is paid, with the bank's reference %s. To correct its balance, post an "+
+				"adjustment.", l.PartnerID, l.BankReference)
 	case l.State == Released:
 		return fault.New(fault.Conflict, codeAlreadySettled,
-			"The payout of partner %d was released: its amount is payable again. Pay it with another run.", l.PartnerID)
+			"The payout of partner %d was released: its amount is payable again. Pay it with another run.",
+			l.PartnerID)
 	case l.State == Sent && a.State == Released:
 		return fault.New(fault.Conflict, codeSent,
-			"The payout of partner %d was sent to the bank. If the bank refused it, settle it as failed first.", l.PartnerID)
+			"The payout of partner %d was sent to the bank. If the bank refused it, settle it as failed first.",
+			l.PartnerID)
 	default:
 		return fault.New(fault.Conflict, codeNotSent,
 			"The payout of partner %d is %s, so it can't be %s. Settle it as sent first.", l.PartnerID, l.State, a.State)
@@ -184,9 +194,13 @@ func (p *preparation) settle(tx *sqldb.Tx, l Line, a Settlement) error {
 		WHERE run_id = $1 AND partner_id = $2`, l.RunID, l.PartnerID, string(a.State), a.Reference, a.Reason, p.now)
 	switch a.State {
 	case Paid:
-		return p.post(tx, l.PartnerID, func(j *ledger.Journal) error { return j.Pay(l.Reference, l.Amount, l.Currency) })
+		return p.post(tx, l.PartnerID, func(j *ledger.Journal) error {
+			return j.Pay(l.Reference, l.Amount, l.Currency)
+		})
 	case Released:
-		return p.post(tx, l.PartnerID, func(j *ledger.Journal) error { return j.Release(l.Reference, l.Amount, l.Currency) })
+		return p.post(tx, l.PartnerID, func(j *ledger.Journal) error {
+			return j.Release(l.Reference, l.Amount, l.Currency)
+		})
 	case Reserved, Sent, LineFailed:
 	}
 	return nil

@@ -159,7 +159,8 @@ var tones = map[string]string{
 	"ready_to_activate": "calm", "on_hold": "warn", "disconnected": "neutral", "refunded": "neutral",
 	"healthy": "good", "parked": "bad", "no_url": "warn",
 	"failing": "bad", "late": "bad", "given_up": "bad", "exhausted": "bad", "superseded": "neutral",
-	"done": "good", "stopped": "warn",
+	"done": "good", "stopped": "warn", "prepared": "calm", "paying": "calm", "reserved": "calm", "sent": "calm",
+	"included": "good", "left out": "warn",
 	"deactivated": "bad", "failed": "bad", "error": "bad", "revoked": "bad",
 }
 

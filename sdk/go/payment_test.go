@@ -1,7 +1,9 @@
 package claviger_test
 
 import (
+	"io"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"claviger/internal/partner"
 	"claviger/internal/payment"
 	"claviger/internal/payment/fakestripe"
+	"claviger/internal/payout"
 	"claviger/sdk/go/operator"
 )
 
@@ -67,6 +70,7 @@ func marketPayments(t *testing.T, h *apptest.Harness, stripe *fakestripe.Server,
 		}
 	}
 	checkLedger(t, c, partnerID)
+	checkPayouts(t, h, c, partnerID)
 	must(c.SetPlanChangePrice(ctx, partnerID, operator.PlanChangePrice{PlanChangePrice: "full_price"}))(t)
 	if p := must(c.PlanChangePrice(ctx, partnerID))(t); p.PlanChangePrice != "full_price" {
 		t.Errorf("costs %+v", p)
@@ -97,5 +101,35 @@ func checkLedger(t *testing.T, c *operator.Client, partnerID int64) {
 	from := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
 	if b := must(c.SetLedgerFrom(ctx, from))(t); !b.From.Equal(from) || !b.Moving {
 		t.Errorf("the ledger begins %+v, want %v", b, from)
+	}
+}
+
+// checkPayouts pays what the partner is due.
+func checkPayouts(t *testing.T, h *apptest.Harness, c *operator.Client, partnerID int64) {
+	t.Helper()
+	ctx := t.Context()
+	admin := h.User("money@example.com")
+	must(h.Partners.AddMember(ctx, apptest.Tester, partnerID, admin.ID, partner.Admin))(t)
+	before := *h.Payouts
+	before.Now = func() time.Time { return h.Payouts.Now().Add(-payout.DetailsRest) }
+	must(before.SetDetails(ctx, apptest.Tester, partnerID, admin, "IBAN DE02 1203 0000 0000 2020 51"))(t)
+	due := must(c.DuePayouts(ctx, "EUR"))(t)
+	if due.Size != 1 || due.Items[0].Reason != "" || due.Items[0].Amount <= 0 {
+		t.Fatalf("due %+v", due)
+	}
+	run := must(c.PreparePayout(ctx, operator.NewPayout{Currency: "EUR", Partners: &[]int64{partnerID}}))(t)
+	if lines := all(t, c.PayoutLines(ctx, run.ID)); len(lines) != 1 || lines[0].Amount != due.Items[0].Amount {
+		t.Errorf("lines %+v", lines)
+	}
+	file := must(c.PayoutFile(ctx, run.ID, "csv"))(t)
+	text, err := io.ReadAll(file)
+	if err != nil || !strings.Contains(string(text), "2020 51") {
+		t.Errorf("the file for the bank: %s, %v", text, err)
+	}
+	must(file, file.Close())(t)
+	must(c.SettlePayout(ctx, run.ID, operator.Settlement{State: "sent"}))(t)
+	must(c.SettlePayout(ctx, run.ID, operator.Settlement{State: "paid", Reference: new("B1")}))(t)
+	if again := must(c.Payout(ctx, run.ID))(t); again.State != "paid" || len(all(t, c.Payouts(ctx))) != 1 {
+		t.Errorf("settled %+v", again)
 	}
 }

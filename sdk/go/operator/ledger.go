@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -63,4 +64,50 @@ func (c *Client) Terms(ctx context.Context, partnerID int64) (TermsList, error) 
 // AddTerms gives a partner new terms.
 func (c *Client) AddTerms(ctx context.Context, partnerID int64, t NewTerms) (Terms, error) {
 	return post[Terms](ctx, c, partnerPath(partnerID, "/terms"), t)
+}
+
+// Payouts lists the payout runs, newest first.
+func (c *Client) Payouts(ctx context.Context) iter.Seq2[Payout, error] {
+	return rest.All[Payout](ctx, c.rest, base+"payouts")
+}
+
+// DuePayouts returns the payable balances in a currency, "" in every one, and says which of them a run would
+// include.
+func (c *Client) DuePayouts(ctx context.Context, currency string) (DueList, error) {
+	q := url.Values{}
+	if currency != "" {
+		q.Set("currency", currency)
+	}
+	return get[DueList](ctx, c, rest.Target(base+"payouts/due", q))
+}
+
+// PreparePayout reserves the payable balances in a currency for a run.
+func (c *Client) PreparePayout(ctx context.Context, p NewPayout, options ...Option) (Payout, error) {
+	return once[Payout](ctx, c, base+"payouts", p, options)
+}
+
+// Payout returns a payout run.
+func (c *Client) Payout(ctx context.Context, id int64) (Payout, error) {
+	return get[Payout](ctx, c, payoutPath(id, ""))
+}
+
+// PayoutLines lists the lines of a run, one per partner.
+func (c *Client) PayoutLines(ctx context.Context, id int64) iter.Seq2[PayoutLine, error] {
+	return rest.All[PayoutLine](ctx, c.rest, payoutPath(id, "/lines"))
+}
+
+// PayoutFile returns the file of a run for the bank. Close it.
+func (c *Client) PayoutFile(ctx context.Context, id int64, format ExportFormat) (io.ReadCloser, error) {
+	return c.rest.Open(ctx, Request{
+		Method: http.MethodGet, Path: payoutPath(id, "/file"), Query: url.Values{"format": {string(format)}},
+	})
+}
+
+// SettlePayout tells the service what the bank did with lines of a run.
+func (c *Client) SettlePayout(ctx context.Context, id int64, s Settlement) (Payout, error) {
+	return post[Payout](ctx, c, payoutPath(id, "/settle"), s)
+}
+
+func payoutPath(id int64, rest string) string {
+	return base + "payouts/" + strconv.FormatInt(id, 10) + rest
 }

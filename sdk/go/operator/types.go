@@ -634,6 +634,111 @@ type PostingList struct {
 	Items []Posting `json:"items"`
 }
 
+// Payout is an object of the API.
+type Payout struct {
+	ID       int64  `json:"id"`
+	Currency string `json:"currency"`
+	// `paid`: every line is paid or released; `failed`: every line is released.
+	State string `json:"state"`
+	// How many partners it pays.
+	Lines int64 `json:"lines"`
+	// The sum of its lines.
+	Amount int64 `json:"amount"`
+	// The partners with a payable balance that it left out.
+	LeftOut   []LeftOut `json:"left_out"`
+	CreatedAt time.Time `json:"created_at"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// PayoutList is an object of the API.
+type PayoutList struct {
+	// How many items are in this answer.
+	Size  int      `json:"size"`
+	Items []Payout `json:"items"`
+}
+
+// PayoutReason: why a run leaves a partner out.
+type PayoutReason string
+
+// The words of PayoutReason.
+const (
+	PayoutReasonOwesMoney        PayoutReason = "owes_money"
+	PayoutReasonNoTerms          PayoutReason = "no_terms"
+	PayoutReasonBelowSmallest    PayoutReason = "below_smallest"
+	PayoutReasonNoPayoutDetails  PayoutReason = "no_payout_details"
+	PayoutReasonNewPayoutDetails PayoutReason = "new_payout_details"
+	PayoutReasonNotChosen        PayoutReason = "not_chosen"
+)
+
+// LeftOut is an object of the API.
+type LeftOut struct {
+	PartnerID int64 `json:"partner_id"`
+	// The payable balance; negative: the partner owes it.
+	Amount int64        `json:"amount"`
+	Reason PayoutReason `json:"reason"`
+	// The same in a sentence.
+	Says string `json:"says"`
+}
+
+// Due is an object of the API.
+type Due struct {
+	PartnerID int64  `json:"partner_id"`
+	Currency  string `json:"currency"`
+	// The payable balance; negative: the partner owes it.
+	Amount int64 `json:"amount"`
+	// Why a run leaves the partner out, as in `left_out`; empty: it does not.
+	Reason string `json:"reason"`
+	// The same in a sentence.
+	Says string `json:"says"`
+}
+
+// DueList is an object of the API.
+type DueList struct {
+	// How many items are in this answer.
+	Size  int   `json:"size"`
+	Items []Due `json:"items"`
+}
+
+// PayoutLine is an object of the API.
+type PayoutLine struct {
+	PartnerID int64  `json:"partner_id"`
+	Amount    int64  `json:"amount"`
+	Currency  string `json:"currency"`
+	State     string `json:"state"`
+	// Ours. Give it to the bank.
+	Reference string `json:"reference"`
+	// Of the bank; empty until it is paid.
+	BankReference string `json:"bank_reference"`
+	// Why it failed or was released.
+	Reason    string    `json:"reason"`
+	UpdatedAt time.Time `json:"updated_at"`
+}
+
+// PayoutLineList is an object of the API.
+type PayoutLineList struct {
+	// How many items are in this answer.
+	Size  int          `json:"size"`
+	Items []PayoutLine `json:"items"`
+}
+
+// NewPayout is an object of the API.
+type NewPayout struct {
+	Currency string `json:"currency"`
+	// Only these partners; missing: all.
+	Partners *[]int64 `json:"partners,omitempty"`
+}
+
+// Settlement is an object of the API.
+type Settlement struct {
+	State string `json:"state"`
+	// Only the lines of these partners; missing: all that the state can follow.
+	Partners *[]int64 `json:"partners,omitempty"`
+	// Of the bank, for `paid`.
+	Reference *string `json:"reference,omitempty"`
+	// For `failed` and `released`.
+	Reason *string `json:"reason,omitempty"`
+}
+
 // NewAdjustment is an object of the API.
 type NewAdjustment struct {
 	PartnerID int64 `json:"partner_id"`

@@ -540,6 +540,92 @@ export type PostingList = {
   items: Array<Posting>;
 };
 
+export type Payout = {
+  id: number;
+  currency: string;
+  /** `paid`: every line is paid or released; `failed`: every line is released. */
+  state: "prepared" | "paying" | "paid" | "failed";
+  /** How many partners it pays. */
+  lines: number;
+  /** The sum of its lines. */
+  amount: number;
+  /** The partners with a payable balance that it left out. */
+  left_out: Array<LeftOut>;
+  created_at: string;
+  updated_at: string;
+};
+
+export type PayoutList = {
+  /** How many items are in this answer. */
+  size: number;
+  items: Array<Payout>;
+};
+
+/** Why a run leaves a partner out. */
+export type PayoutReason = "owes_money" | "no_terms" | "below_smallest" | "no_payout_details" | "new_payout_details" | "not_chosen";
+
+export type LeftOut = {
+  partner_id: number;
+  /** The payable balance; negative: the partner owes it. */
+  amount: number;
+  reason: PayoutReason;
+  /** The same in a sentence. */
+  says: string;
+};
+
+export type Due = {
+  partner_id: number;
+  currency: string;
+  /** The payable balance; negative: the partner owes it. */
+  amount: number;
+  /** Why a run leaves the partner out, as in `left_out`; empty: it does not. */
+  reason: string;
+  /** The same in a sentence. */
+  says: string;
+};
+
+export type DueList = {
+  /** How many items are in this answer. */
+  size: number;
+  items: Array<Due>;
+};
+
+export type PayoutLine = {
+  partner_id: number;
+  amount: number;
+  currency: string;
+  state: "reserved" | "sent" | "paid" | "failed" | "released";
+  /** Ours. Give it to the bank. */
+  reference: string;
+  /** Of the bank; empty until it is paid. */
+  bank_reference: string;
+  /** Why it failed or was released. */
+  reason: string;
+  updated_at: string;
+};
+
+export type PayoutLineList = {
+  /** How many items are in this answer. */
+  size: number;
+  items: Array<PayoutLine>;
+};
+
+export type NewPayout = {
+  currency: string;
+  /** Only these partners; missing: all. */
+  partners?: Array<number>;
+};
+
+export type Settlement = {
+  state: "sent" | "paid" | "failed" | "released";
+  /** Only the lines of these partners; missing: all that the state can follow. */
+  partners?: Array<number>;
+  /** Of the bank, for `paid`. */
+  reference?: string;
+  /** For `failed` and `released`. */
+  reason?: string;
+};
+
 export type NewAdjustment = {
   partner_id: number;
   /** In the smallest unit; positive: owed to the partner. */
@@ -2184,6 +2270,44 @@ export interface Operations {
   "GET /operator/v1/payments/refunds/{id}": {
     path: { id: number };
     answer: PaymentRefund;
+  };
+  /** List payout runs */
+  "GET /operator/v1/payouts": {
+    query?: { cursor?: number; limit?: number };
+    answer: PayoutList;
+  };
+  /** Prepare a payout run */
+  "POST /operator/v1/payouts": {
+    body: NewPayout;
+    answer: Payout;
+  };
+  /** List what is due */
+  "GET /operator/v1/payouts/due": {
+    query?: { currency?: string };
+    answer: DueList;
+  };
+  /** Read a payout run */
+  "GET /operator/v1/payouts/{id}": {
+    path: { id: number };
+    answer: Payout;
+  };
+  /** Download the file for the bank */
+  "GET /operator/v1/payouts/{id}/file": {
+    path: { id: number };
+    query?: { format?: "csv" | "ndjson" };
+    answer: string;
+  };
+  /** List the lines of a payout run */
+  "GET /operator/v1/payouts/{id}/lines": {
+    path: { id: number };
+    query?: { cursor?: number; limit?: number };
+    answer: PayoutLineList;
+  };
+  /** Settle lines of a payout run */
+  "POST /operator/v1/payouts/{id}/settle": {
+    path: { id: number };
+    body: Settlement;
+    answer: Payout;
   };
   /** List purchases */
   "GET /operator/v1/purchases": {
