@@ -41,7 +41,7 @@ func (a *App) console(site *visitor.Site) *console.Handler {
 			Settings: a.shownSettings(),
 			Version:  ThisBuild().String(),
 		},
-		Ledger: console.Ledger{Books: r.Accounting, Partners: r.Partners},
+		Ledger:  console.Ledger{Books: r.Accounting, Partners: r.Partners},
 		Payouts: console.Payouts{Store: r.Payouts, Exports: r.Exports, OneProof: a.cfg.TestMoney},
 		Reports: console.Reports{
 			Stats:    r.Stats,
