@@ -109,7 +109,7 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 		Events: r.Events, Webhooks: r.Webhooks, Audit: r.Audit, Inviter: r.Inviter, TestMail: r.TestMail,
 		Requests: r.Requests, History: r.History, Stats: r.Stats, Revenue: r.Revenue, Policy: a.policy(),
 		Simulator: r.Simulator, Streams: &a.streams, Now: a.cfg.Now, Redeliveries: r.Redeliveries, Exports: r.Exports,
-		RefundRequests: r.Payments.Requests, Statements: r.Statements,
+		RefundRequests: r.Payments.Requests, Statements: r.Statements, Payouts: r.Payouts,
 	}
 	members.Live = portal.NewLive(members, a.log)
 	guides := &docsite.Handler{Site: site(docPages), APIs: descriptions()}

@@ -20,6 +20,9 @@ type Action struct {
 	Refused error      // the reason that the act is not possible now: the page gives it and has no form
 	Skip    string     // if not "", the URL to go to in place of the page, because there is nothing to ask
 
+	// First, if not "", is the URL to go to in place of the page and of the act, such as that of the sign-in.
+	First string
+
 	// Do performs the act and returns the message about it. It may read the form of the request.
 	Do func(ctx context.Context) (done string, err error)
 	// Make, in place of Do, makes secrets and returns the page that shows them. If it fails because
@@ -81,8 +84,8 @@ func (a *Area) ask(
 	if err != nil {
 		return err
 	}
-	if act.Skip != "" {
-		ui.SeeOther(w, r, act.Skip)
+	if to := cmp.Or(act.First, act.Skip); to != "" {
+		ui.SeeOther(w, r, to)
 		return nil
 	}
 	act.complete(r)
@@ -105,6 +108,10 @@ func (a *Area) perform(
 	act, err := read(r, v)
 	if err != nil {
 		return err
+	}
+	if act.First != "" {
+		ui.SeeOther(w, r, act.First)
+		return nil
 	}
 	act.complete(r)
 	if act.Seen.Version != "" {

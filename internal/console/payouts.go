@@ -126,8 +126,12 @@ func (p *Payouts) runTable(v *Visit, runs []payout.Run) ui.Table {
 	t := ui.Table{
 		ID: "runs", Caption: "Payout runs, newest first", Cards: true,
 		Columns: []ui.Column{
-			{Label: "Run"}, {Label: "State"}, {Label: "Amount", Number: true}, {Label: "Partners", Number: true},
-			{Label: "Left out", Number: true}, {Label: "Prepared", Named: true},
+			{Label: "Run"},
+			{Label: "State"},
+			{Label: "Amount", Number: true},
+			{Label: "Partners", Number: true},
+			{Label: "Left out", Number: true},
+			{Label: "Prepared", Named: true},
 		},
 	}
 	for _, run := range runs {
@@ -201,8 +205,12 @@ func (p *Payouts) lineTable(ctx context.Context, v *Visit, lines []payout.Line) 
 	t := ui.Table{
 		ID: "lines", Caption: "Payouts of the run", Cards: true,
 		Columns: []ui.Column{
-			{Label: "Partner"}, {Label: "Amount", Number: true}, {Label: "State"}, {Label: "Reference"},
-			{Label: "Answer of the bank", Wrap: true}, {Label: "Changed", Named: true},
+			{Label: "Partner"},
+			{Label: "Amount", Number: true},
+			{Label: "State"},
+			{Label: "Reference"},
+			{Label: "Answer of the bank", Wrap: true},
+			{Label: "Changed", Named: true},
 		},
 	}
 	names, err := partner.ByID(ctx, p.Store.DB, ids(lines, func(l *payout.Line) int64 { return l.PartnerID }))

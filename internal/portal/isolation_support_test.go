@@ -171,7 +171,8 @@ func (h *harness) wantShown(email string, own areatest.Target) {
 // needs a decision here.
 func TestSupportRows(t *testing.T) {
 	for _, rt := range table() {
-		secret := strings.HasPrefix(rt.Path, "/credentials") || strings.HasPrefix(rt.Path, "/team") || strings.Contains(rt.Path, "single-key")
+		secret := strings.HasPrefix(rt.Path, "/credentials") || strings.HasPrefix(rt.Path, "/team") || strings.Contains(rt.Path, "single-key") ||
+			strings.HasPrefix(rt.Path, "/payout-details")
 		if needsOf(rt).Private != secret {
 			t.Errorf("%s: private is %v", rt.Path, needsOf(rt).Private)
 		}

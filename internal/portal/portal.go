@@ -25,6 +25,7 @@ import (
 	"claviger/internal/license"
 	"claviger/internal/outage"
 	"claviger/internal/partner"
+	"claviger/internal/payout"
 	"claviger/internal/profile"
 	"claviger/internal/redelivery"
 	"claviger/internal/refundrequest"
@@ -65,6 +66,7 @@ type Handler struct {
 	Simulator *simulator.Simulator
 
 	RefundRequests *refundrequest.Store
+	Payouts        *payout.Store
 
 	Statements *statement.Store
 

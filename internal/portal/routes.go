@@ -119,6 +119,7 @@ func (h *Handler) Table() []Route {
 		pages.Product(),
 		act(productPlanPath, partner.Admin, h.planTexts),
 		private(h.teamTable()...),
+		private(h.payoutDetailsTable()...),
 		pages.Settings(),
 	)
 }
@@ -198,6 +199,7 @@ var navigation = []area.Entry{
 	{Label: "Verify", Path: verifyPath},
 	{Label: "Credentials", Path: "/credentials"},
 	{Label: "Product", Path: productPath},
+	{Label: "Payout details", Path: payoutDetailsPath},
 	{Label: "Contacts", Path: "/contacts"},
 	{Label: "Team", Path: "/team"},
 	{Label: "Settings", Path: "/settings"},
