@@ -311,16 +311,6 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	a.services = r
 }
 
-// exporter returns the exporter of lists.
-func (a *App) exporter(r *Services) *export.Exporter {
-	return &export.Exporter{
-		DB: r.DB, Now: a.cfg.Now, Licenses: r.Licenses, Events: r.Events, Audit: r.Audit, History: r.History,
-		Requests: r.Requests, Accounts: r.Accounts, Payments: r.Payments, Payouts: r.Payouts,
-		Statements: r.Statements,
-		Revenue:    r.Revenue,
-	}
-}
-
 // accounts returns the store of users.
 func (a *App) accounts(r *Services, box *secret.Sealer) *account.Store {
 	r.Merges = &merge.Store{DB: r.DB, Now: a.cfg.Now, Accounts: &account.Store{

@@ -37,7 +37,9 @@ func TestColumns(t *testing.T) {
 	})
 	h.adjust(h.partner, 500, "USD")
 	settled := h.sell(h.partner, 10_000, "USD")
-	h.post(h.partner, func(ctx context.Context, j *ledger.Journal) error { return j.Settle(ctx, h.at.AddDate(1, 0, 0), settled) })
+	h.post(h.partner, func(ctx context.Context, j *ledger.Journal) error {
+		return j.Settle(ctx, h.at.AddDate(1, 0, 0), settled)
+	})
 	h.payOut(h.partner, 4000, "USD")
 	h.to(2026, 2, 2)
 	h.close()
