@@ -167,7 +167,7 @@ func (j *Journal) post(s *stored, was before, p Posting) {
 // add adds a posting, unless neither a balance nor a report changes. Only reports change if a partner
 // collects money that is all its own, and when a settled sale is divided.
 func (j *Journal) add(p Posting) {
-	if len(p.Lines) == 0 && p.Gross == 0 && p.Parts.Share == 0 && p.Parts.Undivided == 0 {
+	if len(p.Lines) == 0 && p.Parts.Share == 0 && p.Parts.Undivided == 0 {
 		return
 	}
 	p.PartnerID = j.partnerID

@@ -284,3 +284,41 @@ func (b *books) node(killed *atomic.Int64) *node {
 	n.store = &revenue.Store{DB: db, Now: b.store.Now}
 	return n
 }
+
+// TestInFlight: a posting of a transaction in flight counts once it commits, also if later ones count
+// before.
+func TestInFlight(t *testing.T) {
+	if !sqldbtest.Postgres() {
+		t.Skip("on SQLite nobody writes meanwhile")
+	}
+	b := newBooks(t)
+	posted := make(chan struct{})
+	release := make(chan struct{})
+	var slow sync.WaitGroup
+	slow.Go(func() {
+		err := b.store.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+			j := ledger.New(tx, 1, b.now)
+			j.Sell(ledger.Purchase{ID: 1, Tier: 1, Amount: 10, Currency: "USD", Collected: ledger.ByProvider, SoldAt: noon})
+			if err := j.Save(); err != nil {
+				return err
+			}
+			if _, err := sqldb.One(t.Context(), tx, sqldb.Value[int64], `SELECT 1`); err != nil {
+				return err
+			}
+			close(posted)
+			<-release
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-posted
+	b.sell(2, 2, 100, ledger.ByProvider)
+	b.count()
+	b.sell(2, 3, 1000, ledger.ByProvider)
+	b.count()
+	close(release)
+	slow.Wait()
+	b.want(0, map[string]revenue.Sums{"4 Mar USD": {Sales: 3, Revenue: 1110, Undivided: 1110}})
+}

@@ -127,6 +127,14 @@ func TestDays(t *testing.T) {
 		"5 Mar USD": {Refunds: 300, Borne: 55, Share: -210},
 		"5 Mar EUR": {Fees: 50},
 	}
+	for range 2 { // before and after they are counted
+		report, err := b.store.Read(t.Context(), revenue.Query{First: noon.AddDate(0, 0, 1), Last: noon.AddDate(0, 0, 1)})
+		b.must(err)
+		if total := revenue.Totals(report.Rows); len(total) != 2 || total[1].Refunds != 300 || total[1].Revenue != 0 {
+			t.Errorf("of the second day: %+v", total)
+		}
+		b.count()
+	}
 	b.want(1, want)
 	b.now = b.now.AddDate(0, 0, 1)
 	b.follow(1, 1, ledger.Fact{Source: "dp_1", State: ledger.MoneyLost, Amount: 700})
