@@ -53,7 +53,7 @@ func (x *Exporter) OperatorTable(ctx context.Context, k Kind, q url.Values) (Tab
 	case Audit:
 		f, err := auditFilter(q)
 		return x.OperatorAudit(f), err
-	case Deliveries, Requests:
+	case Deliveries, Requests, Statement:
 	}
 	return Table{}, UnknownKind(OperatorKinds)
 }

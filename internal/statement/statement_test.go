@@ -38,7 +38,8 @@ func TestColumns(t *testing.T) {
 	h.adjust(h.partner, 500, "USD")
 	settled := h.sell(h.partner, 10_000, "USD")
 	h.post(h.partner, func(ctx context.Context, j *ledger.Journal) error { return j.Settle(ctx, settled) })
-	h.payOut(h.partner, 4000, "USD")
+	h.reserve(h.partner, 4000, "USD")()
+	h.reserve(h.partner, 700, "USD") // not paid yet: still owed
 	h.to(2026, 2, 2)
 	h.close()
 	got := h.list(h.partner)
