@@ -61,7 +61,7 @@ func (x *Exporter) OperatorTable(ctx context.Context, k Kind, q url.Values) (Tab
 	case Revenue:
 		w, err := RevenueWalk(q)
 		return x.OperatorRevenue(w), err
-	case Deliveries, Requests:
+	case Deliveries, Requests, Statement, Payout:
 	}
 	return Table{}, UnknownKind(OperatorKinds)
 }

@@ -2,6 +2,7 @@ package export
 
 import (
 	"context"
+	"time"
 
 	"claviger/internal/statement"
 )
@@ -17,9 +18,7 @@ func (x *Exporter) Statement(s statement.Statement) Table {
 		About:   func(context.Context) (Estimate, error) { return Unknown, nil },
 		Next: func(ctx context.Context) (rows [][]Cell, more bool, err error) {
 			if !begun {
-				rows = append(rows, []Cell{
-					Time(s.BeginsAt), Time(s.BeginsAt), Text("opening"), {}, {}, Number(s.Opening), Text(s.Currency), {},
-				})
+				rows = append(rows, balanceCells("opening", s.BeginsAt, s.Opening, s.Currency))
 			}
 			begun = true
 			lines, next, err := x.Statements.Lines(ctx, s, after, batchSize)
@@ -36,9 +35,12 @@ func (x *Exporter) Statement(s statement.Statement) Table {
 			if after != 0 {
 				return rows, true, nil
 			}
-			return append(rows, []Cell{
-				Time(s.EndsAt), Time(s.EndsAt), Text("closing"), {}, {}, Number(s.Closing), Text(s.Currency), {},
-			}), false, nil
+			return append(rows, balanceCells("closing", s.EndsAt, s.Closing, s.Currency)), false, nil
 		},
 	}
+}
+
+// balanceCells returns the line of a balance at a time.
+func balanceCells(kind string, at time.Time, amount int64, currency string) []Cell {
+	return []Cell{Time(at), Time(at), Text(kind), {}, {}, Number(amount), Text(currency), {}}
 }

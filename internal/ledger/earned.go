@@ -91,15 +91,15 @@ func (s *stored) standing() Standing {
 // FindEarned returns a page of the sales of a partner, newest first, before a purchase; 0 starts with the
 // newest. It costs the same at any depth. The result has the purchase before which the next page begins;
 // 0: there is none.
-func FindEarned(ctx context.Context, r sqldb.Reader, partnerID, before int64, limit int) ([]Earned, int64, error) {
+func FindEarned(ctx context.Context, db *sqldb.DB, partnerID, before int64, limit int) ([]Earned, int64, error) {
 	if before <= 0 {
 		before = math.MaxInt64
 	}
 	fail := func(err error) ([]Earned, int64, error) {
 		return nil, 0, fmt.Errorf("read the sales of partner %d: %w", partnerID, err)
 	}
-	rows, err := sqldb.All(ctx, r, scanStored, `SELECT `+storedColumns+` FROM ledger_sales
-		WHERE (partner_id, purchase_id) >= ($1, 0) AND (partner_id, purchase_id) < ($1, $2)
+	rows, err := sqldb.All(ctx, db, scanStored, `SELECT `+storedColumns+` FROM ledger_sales
+		WHERE `+ofPartner(db, "purchase_id", "<", "$2")+` AND `+ofPartner(db, "purchase_id", ">", "0")+`
 		ORDER BY partner_id DESC, purchase_id DESC LIMIT $3`, partnerID, before, limit+1)
 	if err != nil {
 		return fail(err)
@@ -115,7 +115,7 @@ func FindEarned(ctx context.Context, r sqldb.Reader, partnerID, before int64, li
 		ids[i] = rows[i].purchaseID
 		of[ids[i]] = &rows[i]
 	}
-	fees, err := sqldb.All(ctx, r, scanFee, `SELECT purchase_id, source, amount, currency, num, den, dispute, at
+	fees, err := sqldb.All(ctx, db, scanFee, `SELECT purchase_id, source, amount, currency, num, den, dispute, at
 		FROM ledger_fees WHERE purchase_id = ANY($1) ORDER BY purchase_id, source`, ids)
 	if err != nil {
 		return fail(err)

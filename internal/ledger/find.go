@@ -68,8 +68,8 @@ func FindPostings(ctx context.Context, db *sqldb.DB, f Find, before int64, limit
 					WHERE id >= $1 AND id <= $2 ORDER BY id DESC LIMIT $3`, low, high, n)
 			}
 			return sqldb.All(ctx, tx, scanPosting, `SELECT `+postingColumns+` FROM ledger_postings
-				WHERE (partner_id, id) >= ($4, $1) AND (partner_id, id) <= ($4, $2)
-				ORDER BY partner_id DESC, id DESC LIMIT $3`, low, high, n, f.PartnerID)
+				WHERE `+ofPartner(db, "id", ">=", "$2")+` AND `+ofPartner(db, "id", "<=", "$3")+`
+				ORDER BY partner_id DESC, id DESC LIMIT $4`, f.PartnerID, low, high, n)
 		}
 		rows, next, stopped, err := w.Page()
 		if err != nil {

@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"claviger/internal/paging"
 	"claviger/internal/sqldb"
@@ -40,8 +39,7 @@ func EachPosting(ctx context.Context, r sqldb.Reader, partnerID, after int64, fn
 		fn(p)
 		return nil
 	}, `SELECT `+postingColumns+` FROM ledger_postings
-		WHERE (partner_id, id) > ($1, $2) AND (partner_id, id) <= ($1, $3) ORDER BY partner_id, id`,
-		partnerID, after, int64(math.MaxInt64))
+		WHERE partner_id = $1 AND id > $2 ORDER BY id`, partnerID, after)
 	if err != nil {
 		return fmt.Errorf("read the postings of partner %d: %w", partnerID, err)
 	}
@@ -58,15 +56,15 @@ type Span struct {
 // FindSpan returns a page of a span, oldest first, after an id; 0 starts with the first. The result has
 // the id after which the next page begins; 0: there is none. A page may have fewer postings than the
 // limit, or none, although there is a next one: most of its postings do not change the owed amount.
-func FindSpan(ctx context.Context, r sqldb.Reader, s Span, after int64, limit int) ([]Posting, int64, error) {
+func FindSpan(ctx context.Context, db *sqldb.DB, s Span, after int64, limit int) ([]Posting, int64, error) {
 	// Chunks counts down, so it gets the negative ids.
 	w := paging.Chunks[Posting]{
 		High: -max(s.First, after+1), Limit: limit,
 		At:   func(p Posting) int64 { return -p.ID },
 		Fits: func(p Posting) bool { return p.Owed()[s.Currency] != 0 },
 		Read: func(high int64, n int) ([]Posting, error) {
-			return sqldb.All(ctx, r, scanPosting, `SELECT `+postingColumns+` FROM ledger_postings
-				WHERE (partner_id, id) >= ($1, $2) AND (partner_id, id) <= ($1, $3)
+			return sqldb.All(ctx, db, scanPosting, `SELECT `+postingColumns+` FROM ledger_postings
+				WHERE `+ofPartner(db, "id", ">=", "$2")+` AND `+ofPartner(db, "id", "<=", "$3")+`
 				ORDER BY partner_id, id LIMIT $4`, s.PartnerID, -high, s.Last, n)
 		},
 	}
@@ -75,4 +73,9 @@ func FindSpan(ctx context.Context, r sqldb.Reader, s Span, after int64, limit in
 		return nil, 0, fmt.Errorf("read postings of partner %d: %w", s.PartnerID, err)
 	}
 	return list, -next, nil
+}
+
+// ofPartner selects rows of the partner $1 at one side of an id, for lists by partner and id.
+func ofPartner(db *sqldb.DB, id, op, at string) string {
+	return db.Seek("partner_id", "$1", id, op, at)
 }

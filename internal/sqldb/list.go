@@ -64,6 +64,22 @@ func (p *postgres) numbers(argument string) string {
 
 func (l *sqlite) numbers(argument string) string { return "json_each(" + argument + ") AS elements" }
 
+// Seek returns the condition that a column has the value of an argument, and that an id is at one side of
+// another argument: op is <, <=, > or >=. A list in the order of both columns begins at that place of
+// their index. PostgreSQL needs a comparison of rows for that: for equality it may take the order from the
+// primary key, and skip the rows of all others. SQLite does not seek with rows that have a primary key.
+func (db *DB) Seek(column, argument, id, op, at string) string {
+	return db.engine.seek(column, argument, id, op, at)
+}
+
+func (p *postgres) seek(column, argument, id, op, at string) string {
+	return "(" + column + ", " + id + ") " + op + " (" + argument + ", " + at + ")"
+}
+
+func (l *sqlite) seek(column, argument, id, op, at string) string {
+	return column + " = " + argument + " AND " + id + " " + op + " " + at
+}
+
 // PlanOnce makes PostgreSQL plan the statements queued after it once per connection, for any
 // values. Otherwise it plans statements with lists again in every transaction, because it assumes
 // short lists to be cheaper; that takes longer than running them. Plans use an index if there is

@@ -101,6 +101,7 @@ type engine interface {
 	listen(ctx context.Context, channel string, hear func(string)) error
 	notify(ctx context.Context, channel string, messages []string) error
 	numbers(argument string) string
+	seek(column, argument, id, op, at string) string
 	update(b *batch, set, returning string) []*statement
 	// purge removes deleted data from the files.
 	purge()

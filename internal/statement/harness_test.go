@@ -182,22 +182,21 @@ func (h *harness) count(sql string) int64 {
 	return n
 }
 
-// payOut posts a payout from beginning to end, as a run will.
-func (h *harness) payOut(partnerID, amount int64, currency string) {
+// reserve posts that a payout begins, as a run will. The returned function posts that it was paid.
+func (h *harness) reserve(partnerID, amount int64, currency string) (pay func()) {
 	h.Helper()
 	h.facts++
+	source := fmt.Sprintf("payout_%d", h.facts)
 	move := func(kind ledger.Kind, from, to ledger.Account) {
 		h.exec(fmt.Sprintf(`INSERT INTO ledger_postings
 			(partner_id, kind, source, purchase_id, tier, gross, currency, lines, reason, at, created_at)
-			VALUES (%d, '%s', 'payout_%d', 0, 0, 0, '%s',
+			VALUES (%d, '%s', '%s', 0, 0, 0, '%s',
 			'[{"Account":"%s","Amount":%d,"Currency":"%s"},{"Account":"%s","Amount":%d,"Currency":"%s"}]', '', %d, %d)`,
-			partnerID, kind, h.facts, currency, from, amount, currency, to, -amount, currency, h.at.UnixNano(),
+			partnerID, kind, source, currency, from, amount, currency, to, -amount, currency, h.at.UnixNano(),
 			h.at.UnixNano()))
 	}
 	move(ledger.PayoutReserved, ledger.Payable, ledger.InPayout)
-	move(ledger.PayoutPaid, ledger.InPayout, ledger.Paid)
-	h.exec(fmt.Sprintf(`UPDATE ledger_balances SET amount = amount + %d
-		WHERE partner_id = %d AND account = 'payable' AND currency = '%s'`, amount, partnerID, currency))
+	return func() { move(ledger.PayoutPaid, ledger.InPayout, ledger.Paid) }
 }
 
 func (h *harness) exec(sql string) {

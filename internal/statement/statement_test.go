@@ -40,7 +40,8 @@ func TestColumns(t *testing.T) {
 	h.post(h.partner, func(ctx context.Context, j *ledger.Journal) error {
 		return j.Settle(ctx, h.at.AddDate(1, 0, 0), settled)
 	})
-	h.payOut(h.partner, 4000, "USD")
+	h.reserve(h.partner, 4000, "USD")()
+	h.reserve(h.partner, 700, "USD") // not paid yet: still owed
 	h.to(2026, 2, 2)
 	h.close()
 	got := h.list(h.partner)
