@@ -16,7 +16,7 @@ var machineClock = map[string][]string{
 		"cmd/claviger/copy.go", "cmd/claviger/wait.go", "internal/account/request.go", "internal/accounting/check.go", "internal/accounting/job.go", "internal/app/contract.go",
 		"internal/app/delivery.go",
 		"internal/area/turns.go", "internal/backups/job.go", "internal/batch/batch.go", "internal/courier/client.go", "internal/courier/timing.go", "internal/dispatch/poll.go",
-		"internal/job/job.go", "internal/mail/sender.go", "internal/outage/watch.go", "internal/payment/job.go", "internal/prune/job.go", "internal/stats/count.go",
+		"internal/job/job.go", "internal/mail/sender.go", "internal/outage/watch.go", "internal/payment/job.go", "internal/prune/job.go", "internal/revenue/count.go", "internal/statement/job.go", "internal/stats/count.go",
 		"internal/webhook/queue/counter.go",
 	},
 	"deadlines of connections, and how long one was idle": {

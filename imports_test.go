@@ -69,12 +69,14 @@ domain         : audit job prune  # own tables and rules; a command takes the ac
     payment    : fault paging secret money cluster mail ledger partner account refundrequest license sqldb
     accounting : fault secret plural money cluster idempotency partner ledger license payment refundrequest sqldb
     payout     : fault validate secret money mail sealing sqldb idempotency partner account ledger accounting
+    revenue    : ledger sqldb
+    statement  : fault money mail partner profile ledger sqldb
     merge      : fault validate account license payment sqldb
     oauth      : fault validate secret wire sealing sqldb partner account profile license
     support    : fault paging validate money sqldb mail partner account profile webhook event license notice payment oauth
     requestlog : license sqldb
     bulk       : fault paging batch account partner license payment webhook sqldb
-    export     : fault paging money wire account license event webhook payment payout requestlog sqldb
+    export     : fault paging money wire account license event webhook payment statement payout requestlog ledger revenue sqldb
     today      : money sqldb backups mail ledger partner profile webhook refundrequest license payment oauth
 visitor        : words tools domain # who requests a page and what they may see
     visitor    :

@@ -20,8 +20,8 @@ import (
 
 // exportLists are the exports available to operators and partners.
 var exportLists = map[bool][]string{
-	true:  {"licenses", "purchases", "orders", "events", "audit"}, // with an operator token
-	false: {"licenses", "deliveries", "requests", "audit"},        // with the API key of a partner
+	true:  {"licenses", "purchases", "orders", "events", "audit", "ledger", "revenue"}, // with an operator token
+	false: {"licenses", "deliveries", "requests", "audit", "revenue"},                  // with the API key of a partner
 }
 
 func exportCommand() *cobra.Command {
@@ -29,9 +29,9 @@ func exportCommand() *cobra.Command {
 	var partnerID int64
 	cmd := &cobra.Command{
 		Use: "export <list>", Short: "Write a whole list of a running service as a file",
-		Long: "Writes a whole list of the service at --url: licenses, purchases, orders, events or audit with an " +
-			"operator " +
-			"token; licenses, deliveries, requests or audit with the API key of a partner. " +
+		Long: "Writes a whole list of the service at --url: licenses, purchases, orders, events, audit, ledger or " +
+			"revenue with an operator token; licenses, deliveries, requests, audit or revenue with the API key of a " +
+			"partner. " +
 			"The last line of the file says that it is whole, and how many rows it has; the command fails when it " +
 			"is missing.",
 		Example: "claviger export licenses > licenses.csv\n" +

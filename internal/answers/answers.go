@@ -16,6 +16,7 @@ import (
 	"claviger/internal/partner"
 	"claviger/internal/redelivery"
 	"claviger/internal/requestlog"
+	"claviger/internal/statement"
 	"claviger/internal/stats"
 	"claviger/internal/webhook/history"
 	"claviger/internal/wire"
@@ -31,6 +32,7 @@ type Common struct {
 	Requests     *requestlog.Log
 	Exports      *export.Exporter
 	Stats        *stats.Store
+	Statements   *statement.Store
 
 	// PublicURL is the public address for buyers, without a trailing slash. The pages of licenses
 	// are below it.

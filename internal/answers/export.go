@@ -17,6 +17,7 @@ func (c *Common) ExportTable(
 	names := map[export.Kind][]string{
 		export.Licenses: {"key", "status", "tier", "from", "to"}, export.Deliveries: deliveryFilters,
 		export.Requests: {"status", "code", "path", "request_id", "license_key", "from", "to"},
+		export.Revenue:  {"from", "to"},
 	}[kind]
 	q, err := wire.Query(r, append([]string{"format"}, names...)...)
 	if err != nil {
@@ -37,7 +38,27 @@ func (c *Common) ExportTable(
 		return c.Exports.PartnerRequests(partnerID, filter), f, err
 	case export.Audit:
 		return c.Exports.PartnerAudit(partnerID, audit.Span{}), f, nil
-	case export.Purchases, export.Orders, export.Events:
+	case export.Revenue:
+		w, err := export.RevenueWalk(q)
+		return c.Exports.PartnerRevenue(partnerID, w), f, err
+	case export.Purchases, export.Orders, export.Events, export.Ledger, export.Statement,
+		export.Payout:
 	}
 	return t, f, export.UnknownKind(export.PartnerKinds)
+}
+
+// StatementTable reads the statement of a partner to export, and the format of the file.
+func (c *Common) StatementTable(r *http.Request, partnerID int64) (t export.Table, f export.Format, err error) {
+	q, err := wire.Query(r, "format")
+	if err != nil {
+		return t, f, err
+	}
+	if f, err = export.ParseFormat(q.Get("format")); err != nil {
+		return t, f, err
+	}
+	s, err := c.PathStatement(r, partnerID)
+	if err != nil {
+		return t, f, err
+	}
+	return c.Exports.Statement(s), f, nil
 }

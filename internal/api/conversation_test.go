@@ -26,6 +26,7 @@ func TestConversations(t *testing.T) {
 		h.refuse(s.active)
 		application := h.application()
 		h.endedRun(application)
+		h.Earn(h.clock.Now(), h.ours.ID, h.other.ID)
 		return wiretest.Stage{
 			Client: c.Client(t),
 			URL:    h.serve(),

@@ -51,7 +51,7 @@ func newHarness(t testing.TB) *harness {
 		API: api.API{
 			Common: answers.Common{
 				Partners: a.Partners, Licenses: a.Licenses, Events: a.Events, History: a.History, Redeliveries: a.Redeliveries,
-				Requests: a.Requests, Exports: a.Exports, Stats: a.Stats, PublicURL: publicURL,
+				Requests: a.Requests, Exports: a.Exports, Stats: a.Stats, Statements: a.Statements, PublicURL: publicURL,
 			},
 			Webhooks: a.Webhooks, Profiles: a.Profiles,
 			Portal: api.Portal{Policy: webhook.Policy{ParkAfter: time.Hour, ProbeEvery: 5 * time.Minute}, Audit: a.Audit, Accounts: a.Accounts, TestMail: a.TestMail, Simulator: a.Simulator},

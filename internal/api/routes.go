@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"claviger/internal/answers"
@@ -25,7 +26,7 @@ func (a *API) Routes() []wire.Route {
 		Readers:      a.Readers,
 		Bytes:        a.Bytes,
 	}
-	return append(a.productRoutes(auth), []wire.Route{
+	return slices.Concat(a.productRoutes(auth), a.fileRoutes(auth), []wire.Route{
 		auth.RouteWithQuery("GET", "/v2/licenses", a.listLicenses),
 		auth.RouteWithQuery("GET", "/v2/licenses/events", own(a.PartnerEvents)),
 		auth.RouteWithQuery("GET", "/v2/licenses/search", own(a.PartnerLicenses)),
@@ -45,10 +46,6 @@ func (a *API) Routes() []wire.Route {
 		auth.Route("POST", "/v2/redeliveries/{redelivery_id}/resume", a.onRedelivery("resume")),
 		auth.Route("POST", "/v2/redeliveries/{redelivery_id}/cancel", a.onRedelivery("cancel")),
 		auth.RouteWithQuery("GET", "/v2/requests", own(a.PartnerRequests)),
-		auth.RouteWithQuery("GET", "/v2/exports/licenses", a.exportList(export.Licenses)),
-		auth.RouteWithQuery("GET", "/v2/exports/deliveries", a.exportList(export.Deliveries)),
-		auth.RouteWithQuery("GET", "/v2/exports/requests", a.exportList(export.Requests)),
-		auth.RouteWithQuery("GET", "/v2/exports/audit", a.exportList(export.Audit)),
 		auth.RouteWithQuery("GET", "/v2/stats", own(a.PartnerStats)),
 		auth.Route("GET", "/v2/endpoint", a.readEndpoint),
 		auth.Route("POST", "/v2/endpoint/try", a.tryEndpoint),
@@ -69,7 +66,22 @@ func (a *API) Routes() []wire.Route {
 		auth.Route("POST", "/v2/event-kinds/{event}/test", a.testEvent),
 		auth.Route("POST", "/v2/verify-signature", a.verifySignature),
 		wire.Public("GET", "/v2/openapi.json", a.describe),
-	}...)
+	})
+}
+
+// fileRoutes returns the routes of exports, earnings and statements.
+func (a *API) fileRoutes(auth *wire.AuthRoutes[partner.Partner]) []wire.Route {
+	return []wire.Route{
+		auth.RouteWithQuery("GET", "/v2/exports/licenses", a.exportList(export.Licenses)),
+		auth.RouteWithQuery("GET", "/v2/exports/deliveries", a.exportList(export.Deliveries)),
+		auth.RouteWithQuery("GET", "/v2/exports/requests", a.exportList(export.Requests)),
+		auth.RouteWithQuery("GET", "/v2/exports/audit", a.exportList(export.Audit)),
+		auth.RouteWithQuery("GET", "/v2/exports/revenue", a.exportList(export.Revenue)),
+		auth.RouteWithQuery("GET", "/v2/exports/statements/{number}", a.exportStatement),
+		auth.RouteWithQuery("GET", "/v2/earnings", own(a.PartnerEarnings)),
+		auth.RouteWithQuery("GET", "/v2/statements", own(a.PartnerStatements)),
+		auth.RouteWithQuery("GET", "/v2/statements/{number}", own(a.PartnerStatement)),
+	}
 }
 
 // own returns the handler of an answer about the calling partner.

@@ -45,9 +45,11 @@ import (
 	"claviger/internal/redelivery"
 	"claviger/internal/release"
 	"claviger/internal/requestlog"
+	"claviger/internal/revenue"
 	"claviger/internal/secret"
 	"claviger/internal/simulator"
 	"claviger/internal/sqldb"
+	"claviger/internal/statement"
 	"claviger/internal/stats"
 	"claviger/internal/support"
 	"claviger/internal/today"
@@ -75,12 +77,14 @@ type Services struct {
 	OAuth        *oauth.Server
 	Requests     *requestlog.Log
 	Stats        *stats.Store
+	Revenue      *revenue.Store
 	Mail         *mail.Outbox
 	Support      *support.Store
 	Today        *today.Store
 	Payments     *payment.Store
 	Accounting   *accounting.Store
 	Payouts      *payout.Store
+	Statements   *statement.Store
 	Merges       *merge.Store
 
 	Simulator *simulator.Simulator
@@ -289,11 +293,11 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 		Tell: a.notices(r.Mail), Defaults: a.cfg.Defaults,
 	}
 	r.Payments = a.payments(r, box)
-	r.Accounting = a.accounting(r)
+	r.Accounting, r.Statements = a.accounting(r), a.statements(r)
 	r.Payouts = a.payouts(r, box)
 	r.OAuth = a.connect(r, box)
 	r.Today = a.today(r)
-	r.Stats = &stats.Store{DB: db, Now: a.cfg.Now}
+	r.Stats, r.Revenue = &stats.Store{DB: db, Now: a.cfg.Now}, &revenue.Store{DB: db, Now: a.cfg.Now}
 	r.Requests = &requestlog.Log{
 		DB: db, Now: a.cfg.Now, Licenses: r.Licenses, Metrics: requestlog.NewMetrics(a.server.Metrics), Logger: a.log,
 	}
@@ -305,14 +309,6 @@ func (a *App) buildServices(db *sqldb.DB, box *secret.Sealer) {
 	}
 	r.Support = r.support()
 	a.services = r
-}
-
-// exporter returns the exporter of lists.
-func (a *App) exporter(r *Services) *export.Exporter {
-	return &export.Exporter{
-		DB: r.DB, Now: a.cfg.Now, Licenses: r.Licenses, Events: r.Events, Audit: r.Audit, History: r.History,
-		Requests: r.Requests, Accounts: r.Accounts, Payments: r.Payments, Payouts: r.Payouts,
-	}
 }
 
 // accounts returns the store of users.
@@ -348,7 +344,7 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 	}
 	common := answers.Common{
 		Partners: r.Partners, Licenses: r.Licenses, Events: r.Events, History: r.History, Redeliveries: r.Redeliveries,
-		Requests: r.Requests, Exports: r.Exports, Stats: r.Stats, PublicURL: a.url,
+		Requests: r.Requests, Exports: r.Exports, Stats: r.Stats, Statements: r.Statements, PublicURL: a.url,
 	}
 	partners := &api.API{
 		Common: common, Webhooks: r.Webhooks, Profiles: r.Profiles,
@@ -365,7 +361,8 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 		Audit:    r.Audit, Support: r.Support, Data: a.personData(),
 		TestMail: r.TestMail, Payments: r.Payments, Guard: guard, Batches: &wire.Share{Total: 8}, Bulk: r.Bulk,
 		Service: operator.Service{
-			DB: r.DB, Today: r.Today, Mail: r.Mail, Keys: r.OAuth.Keys, Stats: r.Stats, Settings: a.settings(),
+			DB: r.DB, Today: r.Today, Mail: r.Mail, Keys: r.OAuth.Keys, Stats: r.Stats, Revenue: r.Revenue,
+			Settings: a.settings(),
 		},
 	}
 	pages, notFound, err := a.pages()

@@ -75,6 +75,7 @@ type Config struct {
 	MailOff             []mail.Kind          // kinds of emails to buyers that are not sent
 	RefundRequests      payment.RequestMode  // whether refund requests wait for a person
 	Defaults            ledger.Defaults      // terms of partners without their own
+	TimeZone            string               // months of statements begin and end in it; "": UTC
 	Log                 *slog.Logger         // nil is standard error, by LogLevel and LogFormat
 
 	Withheld    map[string]string // files of systemd's credentials that this user cannot read, by setting

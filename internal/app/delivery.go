@@ -17,7 +17,9 @@ import (
 	"claviger/internal/outage"
 	"claviger/internal/payment"
 	"claviger/internal/redelivery"
+	"claviger/internal/revenue"
 	"claviger/internal/sqldb"
+	"claviger/internal/statement"
 	"claviger/internal/stats"
 	"claviger/internal/webhook"
 	"claviger/internal/webhook/queue"
@@ -117,8 +119,14 @@ func (a *App) work() []func(context.Context) {
 			Store: a.services.Accounting, Ran: a.runs.Of(ledgerJob, accounting.Every),
 		}).Run),
 		a.job(ledgerCheckJob, nil, a.ledgerCheck().Run),
+		a.job(statementsJob, nil, (&statement.Job{
+			Store: a.services.Statements, Ran: a.runs.Of(statementsJob, statement.Every),
+		}).Run),
 		a.job(statsJob, nil, (&stats.Counter{
 			Store: a.services.Stats, Log: a.log, Ran: a.runs.Of(statsJob, 2*time.Second),
+		}).Run),
+		a.job(revenueJob, nil, (&revenue.Counter{
+			Store: a.services.Revenue, Log: a.log, Ran: a.runs.Of(revenueJob, 2*time.Second),
 		}).Run),
 		a.contracting, // on every node: one of the previous release has nothing to do
 		a.job(backupJob, nil, a.backups),

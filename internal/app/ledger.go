@@ -2,13 +2,16 @@ package app
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"claviger/internal/accounting"
 	"claviger/internal/ledger"
 	"claviger/internal/payout"
 	"claviger/internal/secret"
+	"claviger/internal/statement"
 )
 
 // accounting returns the store that keeps the ledger up to date.
@@ -23,6 +26,18 @@ func (a *App) payouts(r *Services, box *secret.Sealer) *payout.Store {
 	return &payout.Store{
 		DB: r.DB, Now: a.cfg.Now, Sealer: box, Books: r.Accounting, Defaults: a.cfg.Defaults, Mail: r.Mail,
 		PublicURL: a.url, Marketplace: cmp.Or(a.cfg.Name, "Claviger"),
+	}
+}
+
+// statements returns the store that writes and reads statements.
+func (a *App) statements(r *Services) *statement.Store {
+	zone, err := time.LoadLocation(a.cfg.TimeZone)
+	if err != nil { // timeZone has checked the name
+		zone = time.UTC
+	}
+	return &statement.Store{
+		DB: r.DB, Now: a.cfg.Now, Zone: zone, Defaults: a.cfg.Defaults, Mail: r.Mail,
+		Marketplace: cmp.Or(a.cfg.Name, a.service()), PublicURL: a.url, Log: a.log,
 	}
 }
 
@@ -45,5 +60,14 @@ func defaultShare(c *Config, value string) error {
 		return fmt.Errorf("must be a number of basis points from 0 to %d, such as 7000 for 70 %%", ledger.Whole)
 	}
 	c.Defaults = ledger.Defaults{Set: true, ShareBP: n}
+	return nil
+}
+
+// timeZone sets the time zone in which months begin and end.
+func timeZone(c *Config, value string) error {
+	if _, err := time.LoadLocation(value); err != nil || value == "" || value == "Local" {
+		return errors.New("must be the name of a time zone, such as Europe/Berlin or UTC")
+	}
+	c.TimeZone = value
 	return nil
 }

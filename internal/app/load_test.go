@@ -48,7 +48,7 @@ func TestDefaults(t *testing.T) {
 		DBTimeout: 5 * time.Second, DBJobTimeout: time.Minute,
 		RateLimit: 600, LogLevel: slog.LevelInfo, LogFormat: app.JSON, RequireSecondFactor: account.RequireOperators, StaffLife: 12 * time.Hour, StaffIdle: time.Hour, ShutdownTimeout: 15 * time.Second, Migrate: true,
 		Name: "Claviger", CodeLife: 10 * time.Minute, AccessLife: time.Hour, RefreshLife: 30 * 24 * time.Hour,
-		ParkAfter: time.Hour, ProbeEvery: 5 * time.Minute, MailBuyers: notice.Shop, RefundRequests: payment.AskPerson, KeepResponses: 400 * 24 * time.Hour,
+		ParkAfter: time.Hour, ProbeEvery: 5 * time.Minute, MailBuyers: notice.Shop, RefundRequests: payment.AskPerson, TimeZone: "UTC", KeepResponses: 400 * 24 * time.Hour,
 		SupersedeAfter: 10 * time.Minute, SupersedeAttempts: 4, WebhookConcurrency: 256,
 		Retry: []time.Duration{
 			5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute,

@@ -107,9 +107,9 @@ func (a *App) pages() ([]wire.Route, http.Handler, error) {
 	members := &portal.Handler{
 		Site: site(portalPages), Partners: r.Partners, Profiles: r.Profiles, Checks: r.Checks, Licenses: r.Licenses,
 		Events: r.Events, Webhooks: r.Webhooks, Audit: r.Audit, Inviter: r.Inviter, TestMail: r.TestMail,
-		Requests: r.Requests, History: r.History, Stats: r.Stats, Policy: a.policy(),
+		Requests: r.Requests, History: r.History, Stats: r.Stats, Revenue: r.Revenue, Policy: a.policy(),
 		Simulator: r.Simulator, Streams: &a.streams, Now: a.cfg.Now, Redeliveries: r.Redeliveries, Exports: r.Exports,
-		RefundRequests: r.Payments.Requests, Payouts: r.Payouts,
+		RefundRequests: r.Payments.Requests, Statements: r.Statements, Payouts: r.Payouts,
 	}
 	members.Live = portal.NewLive(members, a.log)
 	guides := &docsite.Handler{Site: site(docPages), APIs: descriptions()}

@@ -252,6 +252,11 @@ var settings = []Setting{
 		set: defaultShare,
 	},
 	{
+		Name: "time-zone", Value: "name", Default: "UTC",
+		Help: "Time zone in which the months of partners' statements begin and end, such as Europe/Berlin",
+		set:  timeZone,
+	},
+	{
 		Name: "mail-from", Value: "address",
 		Help: "Who mails are from, such as Acme Licensing <licenses@example.com>",
 		set:  mailFrom,

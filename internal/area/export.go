@@ -1,6 +1,7 @@
 package area
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -30,6 +31,7 @@ type ExportList struct {
 	Kind  export.Kind
 	Label string
 	Lead  string // describes the content of the file
+	Order string // of the rows; "": newest first
 
 	// Read reads the filters of the request, in the terms of the list itself.
 	Read func(r *http.Request, visit Visit) (ExportQuery, error)
@@ -52,6 +54,7 @@ type Exports struct {
 // exportsView is the page of exports.
 type exportsView struct {
 	Lead    string
+	Order   string
 	Tabs    ui.Tabs
 	Form    ui.Form
 	Filters ui.Filters
@@ -139,7 +142,8 @@ func (x *Exports) view(r *http.Request, visit Visit) (ui.View, error) {
 func (x *Exports) page(r *http.Request, visit Visit, list ExportList, q ExportQuery) (ui.View, error) {
 	self := visit.Path("%s", ExportsPath)
 	view := exportsView{
-		Lead: list.Lead, Tabs: ui.Tabs{Label: "Lists"}, Form: q.Form, Action: ExportURL(self, list.Kind, r.URL.Query()),
+		Lead: list.Lead, Order: cmp.Or(list.Order, "Newest first"),
+		Tabs: ui.Tabs{Label: "Lists"}, Form: q.Form, Action: ExportURL(self, list.Kind, r.URL.Query()),
 		Call: q.Call,
 		Filters: ui.Filters{
 			Label: "Filter the export", URL: ExportURL(self, list.Kind, nil), Fields: q.Form.Fields,

@@ -3,9 +3,11 @@ package area
 import (
 	"net/http"
 
+	"claviger/internal/export"
 	"claviger/internal/outage"
 	"claviger/internal/partner"
 	"claviger/internal/profile"
+	"claviger/internal/statement"
 	"claviger/internal/ui"
 )
 
@@ -84,6 +86,9 @@ type PartnerPages struct {
 	Partners *partner.Store
 	Profiles *profile.Store
 	TestMail *outage.TestMailer
+
+	Statements *statement.Store // for Earnings, as Exports
+	Exports    *export.Exporter
 }
 
 // subject has the rows of a subject's pages.

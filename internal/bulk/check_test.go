@@ -162,9 +162,25 @@ func TestPurchases(t *testing.T) {
 	if j = h.finish(j); j.Succeeded != 1 || j.Refused != 1 || h.Count(`SELECT count(*) FROM refunds WHERE reversed_at = 0`) != 0 {
 		t.Errorf("reversed: %+v", j)
 	}
+	if rows := h.rows(j, bulk.Refused); len(rows) != 1 || rows[0].Result != bulk.Refused || rows[0].Code != "refund_already_reversed" {
+		t.Errorf("refused: %+v", rows)
+	}
 	if n := h.Count(`SELECT count(*) FROM audit_entries WHERE action = 'license.refund_reversed' AND actor_kind = 'token'`); n != 1 {
 		t.Errorf("%d audit entries", n)
 	}
+}
+
+// TestMixedEffects: a row of several licenses shows each effect once, in a stable order.
+func TestMixedEffects(t *testing.T) {
+	h := newHarness(t)
+	h.sell(3)
+	found, err := h.Licenses.FindAny(t.Context(), license.FindAny{PartnerID: h.tide.ID}, 0, 1) // the last one
+	h.Must(err)
+	_, err = h.Licenses.Hold(t.Context(), apptest.Tester, found.Licenses[0].Key, license.HoldOther)
+	h.Must(err)
+	j := h.of(bulk.Refund, bulk.Purchases, bulk.OfSales(h.Licenses, license.FindSales{PartnerID: h.tide.ID}))
+	h.wantEffects(j, bulk.Effect{Will: "A license stays deactivated, tier 1; the partner is not told. " +
+		"Each of 2 licenses becomes deactivated, tier 1; the partner is told, with the reason refunded.", Rows: 1})
 }
 
 // TestAcceptedSince: an event that the partner accepted after the check is not sent again; one
@@ -297,6 +313,18 @@ func TestPaidHereIsNotRecorded(t *testing.T) {
 	j := h.prepare(bulk.Refund, "")
 	if j.Skipped != j.Total || j.Total == 0 {
 		t.Errorf("of %d rows %d are skipped", j.Total, j.Skipped)
+	}
+}
+
+// TestRefundWithoutPayments: without a payment provider, each refund is only recorded.
+func TestRefundWithoutPayments(t *testing.T) {
+	h := newHarness(t)
+	h.sell(2)
+	h.Bulk.Payments = nil
+	j := h.prepare(bulk.Refund, "")
+	h.start(j)
+	if j = h.finish(j); j.Succeeded != 2 || h.Count(`SELECT count(*) FROM licenses WHERE ended`) != 2 {
+		t.Errorf("refunded: %+v", j)
 	}
 }
 

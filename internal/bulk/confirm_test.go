@@ -241,8 +241,9 @@ func TestConfirmedAsShown(t *testing.T) {
 	if _, err := h.Bulk.StartAs(t.Context(), h.by, shown); !fault.Is(err, "changed_since") {
 		t.Errorf("confirmed what was not shown: %v", err)
 	}
-	if _, err := h.Bulk.StartAs(t.Context(), h.by, now); err != nil {
-		t.Errorf("confirmed what was shown: %v", err)
+	confirms := audit.Actor{Kind: audit.ByUser, ID: 9, Name: "Bea"}
+	if j, err := h.Bulk.StartAs(t.Context(), confirms, now); err != nil || j.By != confirms {
+		t.Errorf("confirmed what was shown: by %+v, %v", j.By, err)
 	}
 }
 

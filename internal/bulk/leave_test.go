@@ -25,6 +25,9 @@ func TestLeaveOut(t *testing.T) {
 	if j.Skipped != 3 || j.Left() != 2 || j.Status() != bulk.Prepared {
 		t.Errorf("left out: %+v", j)
 	}
+	if j, err = h.Bulk.LeaveOut(t.Context(), h.by, shown.ID, []int64{1, 2, 3}); err != nil || j.Skipped != 3 {
+		t.Errorf("left out again: %+v, %v", j, err)
+	}
 	h.wantEffects(j,
 		bulk.Effect{Code: "left_out", Rows: 2},
 		bulk.Effect{Will: "The license becomes deactivated, tier 1; the partner is told, with the reason chargeback.", Rows: 2},

@@ -182,3 +182,25 @@ func TestFailingJobIsStopped(t *testing.T) {
 		t.Errorf("at the end: %+v", j)
 	}
 }
+
+// TestWorkingBatchForgetsFailures: only failures in a row stop a job.
+func TestWorkingBatchForgetsFailures(t *testing.T) {
+	h := newHarness(t)
+	h.sell(perBatch + 1)
+	j := h.prepare(bulk.Hold, "chargeback")
+	h.start(j)
+	*h.Bulk.May() = func(context.Context, audit.Actor, account.Scope) (bool, error) { return false, errBroken }
+	for want := int64(1); want < 3; want++ {
+		if _, err := h.Bulk.Once(t.Context()); !errors.Is(err, errBroken) {
+			t.Fatal(err)
+		}
+		if n := h.Count(`SELECT tries FROM bulk_jobs WHERE id = $1`, j.ID); n != want {
+			t.Errorf("%d failures are stored, want %d", n, want)
+		}
+		h.clock.Advance(10 * time.Minute)
+	}
+	*h.Bulk.May() = nil
+	if j = h.once(j); j.Succeeded != perBatch || h.Count(`SELECT tries FROM bulk_jobs WHERE id = $1`, j.ID) != 0 {
+		t.Errorf("after a batch that worked: %+v", j)
+	}
+}

@@ -64,8 +64,8 @@ type Handler struct {
 	People   People
 	Licenses Licenses
 	Bulk     Bulk
-	Ledger   Ledger
 	Payouts  Payouts
+	Ledger   Ledger
 	Reports  Reports
 }
 
@@ -80,8 +80,8 @@ func (h *Handler) sections() []pages {
 		&h.Bulk,
 		&h.Team,
 		&h.Delivery,
-		&h.Ledger,
 		&h.Payouts,
+		&h.Ledger,
 		&h.Reports,
 		&h.System,
 	}

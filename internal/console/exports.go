@@ -11,6 +11,7 @@ import (
 	"claviger/internal/event"
 	"claviger/internal/export"
 	"claviger/internal/fault"
+	"claviger/internal/ledger"
 	"claviger/internal/payment"
 	"claviger/internal/ui"
 )
@@ -19,12 +20,18 @@ import (
 var exportable = []struct {
 	kind        export.Kind
 	label, lead string
+	order       string // "": newest first
 }{
-	{export.Licenses, "Licenses", "Licenses with their owners."},
-	{export.Purchases, "Purchases", "Purchases and plan changes with their buyers."},
-	{export.Orders, "Orders", "Orders of the shop with their buyers and payments."},
-	{export.Events, "Events", "Events of licenses."},
-	{export.Audit, "Audit", "Who did what."},
+	{kind: export.Licenses, label: "Licenses", lead: "Licenses with their owners."},
+	{kind: export.Purchases, label: "Purchases", lead: "Purchases and plan changes with their buyers."},
+	{kind: export.Orders, label: "Orders", lead: "Orders of the shop with their buyers and payments."},
+	{kind: export.Events, label: "Events", lead: "Events of licenses."},
+	{kind: export.Audit, label: "Audit", lead: "Who did what."},
+	{kind: export.Ledger, label: "Ledger", lead: "Postings of the ledger, with a row for each line."},
+	{
+		kind: export.Revenue, label: "Revenue", lead: "Revenue, refunds, fees and shares of each day (UTC).",
+		order: "By partner, day, plan and currency",
+	},
 }
 
 // exportFields are the filters of exports, by API parameter.
@@ -40,12 +47,20 @@ var exportFields = map[string]ui.Field{
 		Label: "Event", Type: "select",
 		Options: options(event.Purchase.String(), event.Activate.String(), event.Deactivate.String()),
 	},
+	"kind":    {Label: "Kind", Type: "select", Options: options(ledgerKinds()...)},
 	"tier":    {Label: "Tier"},
 	"subject": {Label: "Subject", Hint: "such as partner:1 or license:<key>"},
 	"action":  {Label: "Action", Hint: "such as license.hold"},
 	"actor":   {Label: "Who", Hint: "such as user:3, token, partner:1 or system"},
 	"from":    {Label: "From", Type: "datetime-local"},
 	"to":      {Label: "To", Type: "datetime-local"},
+}
+
+func ledgerKinds() (names []string) {
+	for _, k := range ledger.Kinds() {
+		names = append(names, string(k))
+	}
+	return names
 }
 
 // options returns the options of a field; the first means no choice.
@@ -62,7 +77,7 @@ func (p *Reports) exportPages() *area.Exports {
 	x := &area.Exports{Exporter: p.Exports, Live: p.Live}
 	for _, e := range exportable {
 		x.Lists = append(x.Lists, area.ExportList{
-			Kind: e.kind, Label: e.label, Lead: e.lead,
+			Kind: e.kind, Label: e.label, Lead: e.lead, Order: e.order,
 			Read: func(r *http.Request, _ area.Visit) (area.ExportQuery, error) { return p.exportQuery(r, e.kind) },
 		})
 	}

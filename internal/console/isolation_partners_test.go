@@ -1,9 +1,12 @@
 package console_test
 
 import (
+	"context"
 	"strconv"
+	"time"
 
 	"claviger/internal/apptest"
+	"claviger/internal/ledger"
 	"claviger/internal/partner"
 )
 
@@ -20,6 +23,19 @@ func init() {
 	registry.Forms["/partners/{partner}/support"] = form("reason", "isolation")
 	registry.Forms["/partners/{partner}/support/allow"] = form() // the box is not ticked
 	registry.Forms["/partners/{partner}/support/leave"] = form()
+	registry.Forms["/partners/{partner}/statements/{statement}"] = form()
+	registry.Placeholders["statement"] = func(h *harness, of known) string {
+		if of == missing {
+			return none
+		}
+		if list, _, err := h.Statements.List(h.Context(), h.tide.ID, 0, 1); err != nil || len(list) == 0 {
+			h.Post(h.tide.ID, time.Now(), func(_ context.Context, j *ledger.Journal) error {
+				return j.Adjust("isolation", 100, "EUR", "A prize")
+			})
+			h.Statement(h.tide.ID)
+		}
+		return "1"
+	}
 	registry.Placeholders["tier"] = func(_ *harness, of known) string {
 		if of == missing {
 			return "77"

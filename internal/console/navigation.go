@@ -14,8 +14,8 @@ const (
 	outagesPath    = "/outages"
 	mailsPath      = "/mails"
 	paymentsPath   = "/payments"
-	ledgerPath     = "/ledger"
 	payoutsPath    = "/payouts"
+	ledgerPath     = "/ledger"
 
 	refundRequestsPath = "/refund-requests"
 	numbersPath        = "/numbers"
@@ -43,8 +43,8 @@ var navigation = []area.Entry{
 		Group: "Customers", Label: "Payments", Path: paymentsPath,
 		Also: []string{ordersPath, disputesPath, refundRequestsPath},
 	},
-	{Group: "Customers", Label: "Ledger", Path: ledgerPath},
 	{Group: "Customers", Label: "Payouts", Path: payoutsPath},
+	{Group: "Customers", Label: "Ledger", Path: ledgerPath},
 	{Group: "Delivery", Label: "Deliveries", Path: deliveriesPath},
 	{Group: "Delivery", Label: "Outages", Path: outagesPath, Also: []string{redeliverPath}},
 	{Group: "Delivery", Label: "Mails", Path: mailsPath},

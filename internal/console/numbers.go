@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"claviger/internal/account"
-	"claviger/internal/area"
 	"claviger/internal/export"
 	"claviger/internal/fault"
 	"claviger/internal/live"
 	"claviger/internal/partner"
 	"claviger/internal/plural"
+	"claviger/internal/revenue"
 	"claviger/internal/stats"
 	"claviger/internal/ui"
 )
@@ -23,6 +23,7 @@ import (
 type Reports struct {
 	section
 	Stats    *stats.Store
+	Revenue  *revenue.Store
 	Partners *partner.Store
 	Exports  *export.Exporter
 	Live     *live.Versions // of Exports.Versions
@@ -51,6 +52,7 @@ type numbersView struct {
 	Partners ui.Table
 	Pager    ui.Pager
 	Links    []ui.Item // into the lists
+	Revenue  revenueView
 	Behind   time.Time // last counted time, if counting lags behind
 	Curl     ui.Curl
 }
@@ -156,23 +158,11 @@ func (p *Reports) addSales(r *http.Request, v *Visit, span salesSpan, view *numb
 			URL:   span.list(v, licensesPath, span.partnerID, "license_status", "deactivated"),
 		},
 	}
-	if span.partnerID != 0 {
-		return nil
+	if err := p.addRevenue(r, v, span, &view.Revenue); err != nil || span.partnerID != 0 {
+		return err
 	}
-	page, _ := strconv.Atoi(r.URL.Query().Get("page")) // anything but a number means the first page
-	page = min(max(page, 1), (len(n.Partners)+sellersPerPage-1)/sellersPerPage)
-	first := max(page-1, 0) * sellersPerPage
-	shown := n.Partners[first:min(first+sellersPerPage, len(n.Partners))]
-	view.Pager = ui.Pager{
-		Label:   "Pages of partners",
-		Showing: fmt.Sprintf("%d to %d of %s", first+1, first+len(shown), ui.Count(int64(len(n.Partners)))),
-	}
-	if page > 1 {
-		view.Pager.Prev = area.WithParam(r, "page", strconv.Itoa(page-1))
-	}
-	if first+len(shown) < len(n.Partners) {
-		view.Pager.Next = area.WithParam(r, "page", strconv.Itoa(page+1))
-	}
+	var shown []stats.PartnerSales
+	shown, view.Pager = pageOf(r, "page", "Pages of partners", n.Partners, sellersPerPage)
 	view.Partners, err = p.sellersTable(r, v, span, shown)
 	return err
 }
@@ -205,10 +195,7 @@ func salesCharts(v *Visit, span salesSpan, days []stats.DaySales) (counts, rates
 	refunds := ui.Series{Name: "Refunded"}
 	counts = ui.Chart{ID: "sold", Title: "Licenses by the day they were sold (UTC)", Lines: true}
 	rates = ui.Chart{ID: "rates", Title: "Of those sold on the day (UTC)", Lines: true, Unit: "%"}
-	layout := "2 Jan"
-	if len(days) > 180 {
-		layout = "2 Jan 2006"
-	}
+	layout := dayLayout(len(days))
 	for _, d := range days {
 		of := salesSpan{from: d.At}
 		counts.Labels = append(counts.Labels, d.At.Format(layout))
@@ -226,6 +213,14 @@ func salesCharts(v *Visit, span salesSpan, days []stats.DaySales) (counts, rates
 	counts.Series = []ui.Series{sold, activated, refunded}
 	rates.Series = []ui.Series{activation, refunds}
 	return counts, rates
+}
+
+// dayLayout returns the layout of days on a chart.
+func dayLayout(days int) string {
+	if days > 180 {
+		return "2 Jan 2006"
+	}
+	return "2 Jan"
 }
 
 // percentOf returns a rate of a chart, NaN if nothing was sold.

@@ -37,6 +37,7 @@ type partnerView struct {
 var partnerTabs = []area.Entry{
 	{Label: "State", Path: partnerPath},
 	{Label: "URLs", Path: urlsPath},
+	{Label: "Earnings", Path: earningsPath},
 	{Label: "Contacts", Path: contactsPath},
 	{Label: "Settings", Path: partnerSettingsPath},
 	{Label: "Product", Path: productPath},

@@ -12,11 +12,13 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/area"
 	"claviger/internal/bulk"
+	"claviger/internal/export"
 	"claviger/internal/outage"
 	"claviger/internal/partner"
 	"claviger/internal/payment"
 	"claviger/internal/plural"
 	"claviger/internal/profile"
+	"claviger/internal/statement"
 	"claviger/internal/ui"
 	"claviger/internal/webhook"
 )
@@ -32,12 +34,16 @@ type Partners struct {
 	Checks   *profile.Runs
 	TestMail *outage.TestMailer
 	Payments *payment.Store
+
+	Statements *statement.Store
+	Exports    *export.Exporter
 }
 
 const (
 	partnerPath         = partnersPath + "/{partner}"
 	contactsPath        = partnerPath + "/contacts"
 	productPath         = partnerPath + "/product"
+	earningsPath        = partnerPath + area.EarningsPath
 	partnerSettingsPath = partnerPath + "/settings"
 	pausePath           = partnerPath + "/pause"
 	resumePath          = partnerPath + "/resume"
@@ -49,6 +55,7 @@ func (p *Partners) table() []Route {
 		lives(partnerPath, p.partner),
 		p.urlPages().Routes(),
 		shared.Contacts(),
+		shared.Earnings(),
 		shared.Settings(),
 		shared.SingleKey(),
 		shared.Product(),
@@ -323,6 +330,7 @@ func (p *Partners) shared() *area.PartnerPages {
 	return &area.PartnerPages{
 		Side: p, Prefix: partnerPath, Rule: changes(account.Admin), Plans: "/plans",
 		Partners: p.Partners, Profiles: p.Profiles, TestMail: p.TestMail,
+		Statements: p.Statements, Exports: p.Exports,
 	}
 }
 

@@ -47,9 +47,17 @@ func (p *Payouts) file(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	})
 }
 
+// askedFor returns a parameter of the page that asks, or of its form.
+func askedFor(r *http.Request, name string) string {
+	if r.Method == http.MethodPost {
+		return ui.FormText(r, name)
+	}
+	return r.URL.Query().Get(name)
+}
+
 // prepare makes a run.
 func (p *Payouts) prepare(r *http.Request, v *Visit) (area.Action, error) {
-	currency := r.URL.Query().Get("currency")
+	currency := askedFor(r, "currency")
 	due, err := p.Store.Preview(r.Context(), currency)
 	if err != nil {
 		return area.Action{}, err
@@ -75,8 +83,8 @@ func (p *Payouts) prepare(r *http.Request, v *Visit) (area.Action, error) {
 	}
 	return area.Action{
 		Ask: ui.Confirm{
-			Heading: "Prepare a payout run in " + currency, Says: says, Call: &call, Hidden: []ui.Param{area.Nonce()},
-			Action: r.URL.RequestURI(), Cancel: v.Path(payoutsPath),
+			Heading: "Prepare a payout run in " + currency, Says: says, Call: &call, Cancel: v.Path(payoutsPath),
+			Hidden: []ui.Param{area.Nonce(), {Name: "currency", Value: currency}},
 			Button: ui.Button{Label: "Prepare the run", Busy: "Reserving…"},
 		},
 		Refused: p.proven(v),
@@ -109,13 +117,14 @@ func (p *Payouts) settle(r *http.Request, v *Visit) (area.Action, error) {
 	if err != nil {
 		return area.Action{}, err
 	}
-	s := payout.Settlement{RunID: run.ID, State: payout.LineState(r.URL.Query().Get("state"))}
+	s := payout.Settlement{RunID: run.ID, State: payout.LineState(askedFor(r, "state"))}
 	words, known := settleWords[s.State]
 	if !known {
 		return area.Action{}, area.NotFound()
 	}
 	of := fmt.Sprintf("Run %d", run.ID)
-	if one := r.URL.Query().Get("partner"); one != "" {
+	one := askedFor(r, "partner")
+	if one != "" {
 		id, err := strconv.ParseInt(one, 10, 64)
 		if err != nil {
 			return area.Action{}, area.NotFound()
@@ -126,7 +135,8 @@ func (p *Payouts) settle(r *http.Request, v *Visit) (area.Action, error) {
 	call := p.call("The same by API", http.MethodPost, fmt.Sprintf("/operator/v1/payouts/%d/settle", run.ID))
 	call.JSON = area.JSON(map[string]any{"state": string(s.State), "reference": "2026-11-19/0815"})
 	view := ui.Confirm{
-		Heading: of + " " + words.title, Says: []string{words.says}, Call: &call, Action: r.URL.RequestURI(),
+		Heading: of + " " + words.title, Says: []string{words.says}, Call: &call,
+		Hidden: []ui.Param{{Name: "state", Value: string(s.State)}, {Name: "partner", Value: one}},
 		Button: ui.Button{Label: words.label, Busy: "Storing…"}, Cancel: v.Path(payoutsPath+"/%d", run.ID),
 	}
 	if s.State == payout.Paid {

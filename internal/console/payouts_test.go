@@ -35,8 +35,8 @@ func init() {
 		return url.Values{"currency": {h.due()}}
 	}
 	registry.Queries["/payouts/{run}/settle"] = form("state", "sent")
-	registry.Forms["/payouts/prepare"] = form()
-	registry.Forms["/payouts/{run}/settle"] = form()
+	registry.Forms["/payouts/prepare"] = registry.Queries["/payouts/prepare"]
+	registry.Forms["/payouts/{run}/settle"] = form("state", "sent")
 }
 
 // currencies are used one after another: only one run of a currency is prepared at a time.
@@ -121,14 +121,14 @@ func TestPayoutNeedsSecondFactor(t *testing.T) {
 	h := start(t, func(cfg *app.Config) { cfg.TestMoney = false })
 	h.owe("EUR", 1500)
 	b := h.as(admin)
-	refused := func(at string) {
+	refused := func(at, name, value string) {
 		t.Helper()
-		wants(t, b.Get(path("%s", at)), http.StatusOK, "Payouts need a second factor.")
-		if posted := b.Post(path("%s", at), "reference", "B 1", "reason", "No"); posted.Status < 400 {
+		wants(t, b.Get(path("%s?%s=%s", at, name, value)), http.StatusOK, "Payouts need a second factor.")
+		if posted := b.Post(path("%s", at), name, value, "reference", "B 1", "reason", "No"); posted.Status < 400 {
 			t.Errorf("%s: %d", at, posted.Status)
 		}
 	}
-	refused("/payouts/prepare?currency=EUR")
+	refused("/payouts/prepare", "currency", "EUR")
 	if n := h.Count(`SELECT count(*) FROM payout_runs`); n != 0 {
 		t.Errorf("%d runs", n)
 	}
@@ -137,7 +137,7 @@ func TestPayoutNeedsSecondFactor(t *testing.T) {
 	})
 	h.Must(err)
 	for _, state := range []payout.LineState{payout.Sent, payout.Paid, payout.Released} {
-		refused("/payouts/1/settle?state=" + string(state))
+		refused("/payouts/1/settle", "state", string(state))
 	}
 	if p := b.Get(path("/payouts/1/file")); p.Status != http.StatusConflict || strings.Contains(p.Body, "DE02") {
 		t.Errorf("the file: %d %s", p.Status, p.Text())

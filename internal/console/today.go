@@ -9,7 +9,9 @@ import (
 
 	"claviger/internal/account"
 	"claviger/internal/area"
+	"claviger/internal/export"
 	"claviger/internal/live"
+	"claviger/internal/revenue"
 	"claviger/internal/today"
 	"claviger/internal/ui"
 )
@@ -20,8 +22,9 @@ const todayLivePath = "/today/live"
 // Today serves the first page, with the items that need attention.
 type Today struct {
 	section
-	Store *today.Store
-	Live  *live.Versions // made by TodayLive
+	Store   *today.Store
+	Revenue *revenue.Store
+	Live    *live.Versions // made by TodayLive
 }
 
 // TodayLive notifies open first pages, with one read for all of them.
@@ -48,8 +51,9 @@ func (t *Today) table() []Route {
 
 // todayView is the first page.
 type todayView struct {
-	Groups []todayGroup
-	Curl   ui.Curl
+	Groups  []todayGroup
+	Revenue area.RevenueView // not updated live
+	Curl    ui.Curl
 }
 
 // todayGroup is the items of one kind.
@@ -83,18 +87,29 @@ func (t *Today) today(w http.ResponseWriter, r *http.Request, v *Visit) error {
 	if err != nil {
 		return err
 	}
-	view := t.todayView(v, report)
+	earned, err := t.Revenue.Recent(r.Context(), revenue.Query{})
+	if err != nil {
+		return err
+	}
+	data := t.todayData(v, report)
+	data.Revenue = area.RecentRevenue(earned, false, area.ExportURL(v.Path(exportsPath), export.Revenue, nil))
+	view := todayPage(data)
 	view.Stream = v.Path(todayLivePath) + "?since=" + report.Version()
 	return t.render(w, r, v, "today", view)
 }
 
-// todayView describes a report.
-func (t *Today) todayView(v *Visit, report today.Report) ui.View {
+// todayPage returns the page.
+func todayPage(data todayView) ui.View {
+	return ui.View{Title: "Today", Fragment: "today-now", Data: data}
+}
+
+// todayData describes a report.
+func (t *Today) todayData(v *Visit, report today.Report) todayView {
 	view := todayView{Curl: t.call("The same by API", http.MethodGet, "/operator/v1/today")}
 	for _, g := range report.Groups {
 		view.Groups = append(view.Groups, t.group(v, g))
 	}
-	return ui.View{Title: "Today", Fragment: "today-now", Data: view}
+	return view
 }
 
 // todayLive sends the page again whenever it changes.
@@ -111,7 +126,7 @@ func (t *Today) todayLive(w http.ResponseWriter, r *http.Request, v *Visit) erro
 		if err != nil {
 			return nil, err
 		}
-		part, err := t.Site.Pages.Part(r.WithContext(ctx), "today", t.todayView(v, report))
+		part, err := t.Site.Pages.Part(r.WithContext(ctx), "today", todayPage(t.todayData(v, report)))
 		if err != nil {
 			return nil, err
 		}

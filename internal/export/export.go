@@ -17,8 +17,8 @@ import (
 // Kind is the kind of an exported list.
 type Kind string
 
-// The kinds. Operators export the first five, partners Licenses, Deliveries, Requests and Audit. Payout is
-// the file of one payout run for the bank.
+// The kinds. Operators and partners export some of them each. Payout is the file of one payout run for the
+// bank.
 const (
 	Licenses   Kind = "licenses"
 	Purchases  Kind = "purchases"
@@ -28,12 +28,15 @@ const (
 	Deliveries Kind = "deliveries"
 	Requests   Kind = "requests"
 	Payout     Kind = "payout"
+	Ledger     Kind = "ledger"
+	Revenue    Kind = "revenue"
+	Statement  Kind = "statement" // of one month
 )
 
 // OperatorKinds are the lists of the marketplace, PartnerKinds those of one partner.
 var (
-	OperatorKinds = []Kind{Licenses, Purchases, Orders, Events, Audit}
-	PartnerKinds  = []Kind{Licenses, Deliveries, Requests, Audit}
+	OperatorKinds = []Kind{Licenses, Purchases, Orders, Events, Audit, Ledger, Revenue}
+	PartnerKinds  = []Kind{Licenses, Deliveries, Requests, Audit, Revenue}
 )
 
 // Format is the form of a file.

@@ -110,6 +110,37 @@ func TestCheckedBeforeEachBatch(t *testing.T) {
 	}
 }
 
+// TestRefusedExport: an export that may not begin leaves nothing, not even a count of rows.
+func TestRefusedExport(t *testing.T) {
+	x := newExporter(t)
+	list := table(1)
+	list.About = func(context.Context) (export.Estimate, error) {
+		t.Error("the rows are counted")
+		return export.Unknown, nil
+	}
+	removed := errors.New("not a member any more")
+	var b bytes.Buffer
+	err := x.Run(t.Context(), &b, export.Job{Table: list, By: person, Nonce: "n", Check: func(context.Context) error { return removed }})
+	if !errors.Is(err, removed) || b.Len() != 0 {
+		t.Errorf("%v, %q", err, b.String())
+	}
+	n, err := sqldb.One(t.Context(), x.DB, sqldb.Value[int64], `SELECT (SELECT count(*) FROM exports) + (SELECT count(*) FROM audit_entries)`)
+	if n != 0 || err != nil {
+		t.Errorf("%d rows, %v", n, err)
+	}
+}
+
+// TestEndHasTheNumberOfRows: the last line of a CSV file counts the rows of all batches.
+func TestEndHasTheNumberOfRows(t *testing.T) {
+	var b bytes.Buffer
+	if err := newExporter(t).Run(t.Context(), &b, export.Job{Table: table(12), Format: export.CSV, By: person, Check: anybody}); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasSuffix(b.String(), "\n#complete,24,\n") {
+		t.Errorf("the file ends in %q", b.String()[b.Len()-20:])
+	}
+}
+
 // TestFailedBatchIsNotTheEnd: a batch that cannot be read ends the export with its error, and the
 // file is not marked as complete.
 func TestFailedBatchIsNotTheEnd(t *testing.T) {
@@ -253,17 +284,17 @@ func TestExportsAreBounded(t *testing.T) {
 // TestExportsAreAudited: each export has an audit entry, before its first row.
 func TestExportsAreAudited(t *testing.T) {
 	x := newExporter(t)
-	for _, by := range []audit.Actor{person, {Kind: audit.ByUser, ID: 8, ActingFor: 3}} {
+	for _, by := range []audit.Actor{person, {Kind: audit.ByUser, ID: 8, ActingFor: 1}} {
 		list := table(1)
-		list.PartnerID = 3
+		list.PartnerID = 1
 		if err := x.Run(t.Context(), io.Discard, export.Job{Table: list, Format: export.CSV, By: by, Check: anybody}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got, err := sqldb.All(t.Context(), x.DB, sqldb.Value[string], `SELECT action || ' ' || subject || ' ' || after FROM audit_entries ORDER BY id`)
 	want := []string{
-		`export.begin export:licenses {"format":"csv","kind":"licenses","partner_id":3}`,
-		`export.begin partner:3 {"format":"csv","kind":"licenses","partner_id":3}`,
+		`export.begin export:licenses {"format":"csv","kind":"licenses","partner_id":1}`,
+		`export.begin partner:1 {"format":"csv","kind":"licenses","partner_id":1}`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got)\n%s", err, diff)

@@ -21,6 +21,8 @@ var parameters = map[Kind][]string{
 	Orders:    {"partner_id", "state", "email", "from", "to"},
 	Events:    {"partner_id", "license_key", "event", "from", "to"},
 	Audit:     {"partner_id", "subject", "action", "actor", "from", "to"},
+	Ledger:    {"partner_id", "kind", "from", "to"},
+	Revenue:   {"partner_id", "from", "to"},
 }
 
 // Parameters returns the filters of one of OperatorKinds; nil for any other kind.
@@ -53,6 +55,12 @@ func (x *Exporter) OperatorTable(ctx context.Context, k Kind, q url.Values) (Tab
 	case Audit:
 		f, err := auditFilter(q)
 		return x.OperatorAudit(f), err
+	case Ledger:
+		f, err := ledgerFilter(q)
+		return x.OperatorLedger(f), err
+	case Revenue:
+		w, err := RevenueWalk(q)
+		return x.OperatorRevenue(w), err
 	case Deliveries, Requests:
 	}
 	return Table{}, UnknownKind(OperatorKinds)

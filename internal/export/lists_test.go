@@ -10,6 +10,7 @@ import (
 	"claviger/internal/account"
 	"claviger/internal/apptest"
 	"claviger/internal/audit"
+	"claviger/internal/event"
 	"claviger/internal/export"
 	"claviger/internal/license"
 	"claviger/internal/partner"
@@ -109,6 +110,10 @@ func TestOperatorLists(t *testing.T) {
 		if about, err := table.About(t.Context()); err != nil || about.Known() && (about.Rows != int64(c.want)) {
 			t.Errorf("%s %s: about %+v, %v; want %d", c.kind, c.query, about, err, c.want)
 		}
+		counted := c.query == "" && c.kind != export.Orders || c.query == "status=inactive&partner_id="+id(h.theirs)
+		if about, err := table.About(t.Context()); err != nil || counted && !about.Known() {
+			t.Errorf("%s %s: about %+v, %v; want a number", c.kind, c.query, about, err)
+		}
 		rows, _ := h.rows(table)
 		seen := map[any]bool{}
 		for _, r := range rows {
@@ -132,8 +137,40 @@ func TestAuditSaysForWhom(t *testing.T) {
 	if len(rows) != 1 || rows[0]["acting_for"] != float64(h.ours.ID) || rows[0]["support_visit"] != 7.0 {
 		t.Errorf("%v", rows)
 	}
+	ann := h.User("ann@example.com")
+	h.Must(h.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+		for _, by := range []audit.Actor{{Kind: audit.ByUser, ID: ann.ID}, {Kind: audit.ByToken, ID: 99, Name: "back office"}} {
+			audit.Record(tx, h.Accounts.Now(), by, "test.act", "partner:"+id(h.ours), nil, nil)
+		}
+		return nil
+	}))
+	want := h.names(ann.ID)
+	rows, _ = h.rows(h.Exports.OperatorAudit(audit.Filter{Action: "test.act"}))
+	if len(rows) != 2 || want == "" || rows[0]["actor_name"] != "back office" || rows[1]["actor_name"] != want {
+		t.Errorf("%v, want the name %q", rows, want)
+	}
 	rows, _ = h.rows(h.Exports.OperatorAudit(audit.Filter{Action: "license.hold"}))
 	if len(rows) != 1 || rows[0]["acting_for"] != nil || rows[0]["support_visit"] != nil {
+		t.Errorf("%v", rows)
+	}
+}
+
+// names returns the name of a user in the audit.
+func (h *harness) names(userID int64) string {
+	h.Helper()
+	names, err := h.Accounts.Names(h.Context(), []int64{userID})
+	h.Must(err)
+	return names[userID]
+}
+
+// TestPreviousTier: the event of a plan change has the tier before, and no other event has one.
+func TestPreviousTier(t *testing.T) {
+	h := newHarness(t)
+	l := h.Buy(license.Purchase{PartnerID: h.ours.ID, Tier: 1, Quantity: 1})
+	_, err := h.Licenses.ChangePlan(t.Context(), apptest.Tester, l.Key, license.PlanChange{Tier: 2})
+	h.Must(err)
+	rows, _ := h.rows(h.Exports.OperatorEvents(event.Walk{LicenseID: l.ID}))
+	if len(rows) != 2 || rows[0]["previous_tier"] != 1.0 || rows[1]["previous_tier"] != nil {
 		t.Errorf("%v", rows)
 	}
 }

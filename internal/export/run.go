@@ -16,7 +16,9 @@ import (
 	"claviger/internal/payment"
 	"claviger/internal/payout"
 	"claviger/internal/requestlog"
+	"claviger/internal/revenue"
 	"claviger/internal/sqldb"
+	"claviger/internal/statement"
 	"claviger/internal/webhook/history"
 	"claviger/internal/wire"
 )
@@ -33,6 +35,9 @@ type Exporter struct {
 	Accounts *account.Store
 	Payments *payment.Store
 	Payouts  *payout.Store
+	Revenue  *revenue.Store
+
+	Statements *statement.Store
 
 	PerActor int           // maximum running exports of a person or program on this node; 0: 3
 	Report   time.Duration // interval of progress updates; 0: a second

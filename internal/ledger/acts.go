@@ -106,7 +106,7 @@ func (j *Journal) Divide(ctx context.Context) (more bool, err error) {
 		if s.Division != nil {
 			continue // divided earlier in this transaction
 		}
-		before := s.Balances()
+		before := s.before()
 		j.divide(s, t)
 		j.touch(s)
 		j.post(s, before, Posting{Kind: WasDivided, Source: s.turn()})

@@ -108,7 +108,7 @@ func (j *Journal) Sell(p Purchase) {
 	j.divide(s, Current(j.terms, j.defaults, p.SoldAt))
 	j.sales[p.ID] = s
 	j.touch(s)
-	j.post(s, nil, Posting{Kind: Sold, Source: s.turn(), At: p.SoldAt, Gross: p.Amount})
+	j.post(s, before{}, Posting{Kind: Sold, Source: s.turn(), At: p.SoldAt, Gross: p.Amount})
 }
 
 // divide divides a sale by terms, if there are any.
@@ -138,7 +138,7 @@ func (j *Journal) touch(s *stored) {
 
 // change changes the state of a sale and posts the difference.
 func (j *Journal) change(s *stored, p Posting, change func(*Sale)) {
-	before := s.Balances()
+	before := s.before()
 	kept := s.kept()
 	change(&s.Sale)
 	p.Gross = s.kept() - kept
@@ -146,19 +146,28 @@ func (j *Journal) change(s *stored, p Posting, change func(*Sale)) {
 	j.post(s, before, p)
 }
 
-// post adds a posting of the difference to the balances before.
-func (j *Journal) post(s *stored, before []Balance, p Posting) {
+// before is what a posting subtracts: a sale before its change.
+type before struct {
+	balances []Balance
+	parts    Parts
+}
+
+func (s *stored) before() before { return before{s.Balances(), s.Parts()} }
+
+// post adds a posting of the difference to the sale before.
+func (j *Journal) post(s *stored, was before, p Posting) {
 	p.PurchaseID = s.purchaseID
 	p.Tier = s.tier
 	p.Currency = s.Currency
-	p.Lines = difference(s.Balances(), before)
+	p.Lines = difference(s.Balances(), was.balances)
+	p.Parts = s.Parts().minus(was.parts)
 	j.add(p)
 }
 
-// add adds a posting, unless nothing changed. One without lines has a change of the buyers' payments: the
-// partner took the money of a sale and earns all of it.
+// add adds a posting, unless neither a balance nor a report changes. Only reports change if a partner
+// collects money that is all its own, and when a settled sale is divided.
 func (j *Journal) add(p Posting) {
-	if len(p.Lines) == 0 && p.Gross == 0 {
+	if len(p.Lines) == 0 && p.Parts.Share == 0 && p.Parts.Undivided == 0 {
 		return
 	}
 	p.PartnerID = j.partnerID

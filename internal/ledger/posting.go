@@ -41,18 +41,19 @@ type Posting struct {
 	Gross      int64  // change of the buyers' payments
 	Currency   string
 	Lines      []Balance
+	Parts      Parts     // changes of them
 	Reason     string    // of an adjustment
 	At         time.Time // of the fact
 	CreatedAt  time.Time
 }
 
-const postingColumns = `id, partner_id, kind, source, purchase_id, tier, gross, currency, lines, reason, at,
-	created_at`
+const postingColumns = `id, partner_id, kind, source, purchase_id, tier, gross, currency, lines, share, borne,
+	undivided, reason, at, created_at`
 
 func scanPosting(r *sqldb.Row, p *Posting) error {
 	var lines string
 	err := r.Scan(&p.ID, &p.PartnerID, (*string)(&p.Kind), &p.Source, &p.PurchaseID, &p.Tier, &p.Gross, &p.Currency,
-		&lines, &p.Reason, &p.At, &p.CreatedAt)
+		&lines, &p.Parts.Share, &p.Parts.Borne, &p.Parts.Undivided, &p.Reason, &p.At, &p.CreatedAt)
 	if err != nil {
 		return err
 	}
@@ -71,14 +72,14 @@ func insertPostings(tx *sqldb.Tx, list []Posting) error {
 			return err
 		}
 		rows[i] = []any{
-			p.PartnerID, string(p.Kind), p.Source, p.PurchaseID, p.Tier, p.Gross, p.Currency, string(lines), p.Reason,
-			p.At, p.CreatedAt,
+			p.PartnerID, string(p.Kind), p.Source, p.PurchaseID, p.Tier, p.Gross, p.Currency, string(lines),
+			p.Parts.Share, p.Parts.Borne, p.Parts.Undivided, p.Reason, p.At, p.CreatedAt,
 		}
 	}
 	sqldb.MarkRows(tx, "ledger_postings")
 	tx.Insert("ledger_postings", []string{
-		"partner_id", "kind", "source", "purchase_id", "tier", "gross", "currency", "lines", "reason", "at",
-		"created_at",
+		"partner_id", "kind", "source", "purchase_id", "tier", "gross", "currency", "lines", "share", "borne",
+		"undivided", "reason", "at", "created_at",
 	}, rows)
 	return nil
 }

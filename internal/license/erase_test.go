@@ -22,6 +22,10 @@ func TestEraseIsWhole(t *testing.T) {
 	h.exec(`INSERT INTO profiles (partner_id, webhook_url, webhook_valid_at, redirect_url, redirect_valid_at, redirect_epoch, created_at, updated_at)
 		VALUES ($1, '', 0, '', 0, 0, 1, 1)`, p)
 	h.exec(`INSERT INTO contacts (partner_id, name, email, email_key, created_at, updated_at) VALUES ($1, 'Ann', $2, $2, 1, 1)`, p, ann.Email)
+	h.exec(`INSERT INTO refund_requests (license_id, license_key, redemption_id, partner_id, user_id, state, reason, answer, failure,
+			asked_at, decided_at, created_at, updated_at) VALUES (1, 'k', 'r', $1, $2, 3, 'too slow', 'she has used it', '', 0, 1, 1, 1)`, p, ann.ID)
+	h.exec(`INSERT INTO invitations (partner_id, email, email_key, role, hash, invited_by, created_at, expires_at, ended_at)
+		VALUES ($1, $2, $2, 'viewer', 'h', 1, 1, 1, 0)`, other, ann.Email)
 	erases := func(by audit.Actor, userID int64) string {
 		_, err := h.licenses.EraseUser(ctx, by, userID)
 		return code(err)
@@ -45,6 +49,12 @@ func TestEraseIsWhole(t *testing.T) {
 	check("again", erases(tester, ann.ID), "", 0)
 	if n := h.count(`SELECT count(*) FROM contacts`); n != 0 {
 		t.Errorf("%d contacts have her address", n)
+	}
+	if n := h.count(`SELECT count(*) FROM invitations WHERE email LIKE 'ann%' OR email_key LIKE 'ann%'`); n != 0 {
+		t.Errorf("%d invitations have her address", n)
+	}
+	if n := h.count(`SELECT count(*) FROM refund_requests WHERE reason <> '' OR answer <> ''`); n != 0 {
+		t.Errorf("%d refund requests have words of her or to her", n)
 	}
 	if n := h.count(`SELECT count(*) FROM audit_entries WHERE client <> ''`); n != 0 {
 		t.Errorf("%d audit entries have the address of her client", n)

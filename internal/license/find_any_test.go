@@ -36,7 +36,7 @@ func TestFindAnyAgreesWithTheTable(t *testing.T) {
 	orderOf := func(i int) string { return fmt.Sprint("order-", len(all)-1-i) } // of the license at that index
 	for name, f := range map[string]license.FindAny{
 		"all": {}, "status": {Find: license.Find{Status: event.Deactivated}}, "tier": {Find: license.Find{Tier: 2}},
-		"partner": {PartnerID: partners[1]}, "owner": {Owners: []int64{owner}}, "both": {PartnerID: partners[1], Owners: []int64{owner}}, "owners": {Owners: []int64{owner, 0, all[1].OwnerID}},
+		"partner": {PartnerID: partners[1]}, "owner": {Owners: []int64{owner}}, "both": {PartnerID: partners[1], Owners: []int64{owner}}, "owner of others' only": {PartnerID: partners[0], Owners: []int64{owner}}, "owners": {Owners: []int64{owner, 0, all[1].OwnerID}},
 		"key": {Find: license.Find{Key: key}}, "end": {Find: license.Find{Key: key[32:]}}, "longer end": {Find: license.Find{Key: strings.ToUpper(key[20:])}},
 		"since": {Find: license.Find{From: all[9].CreatedAt}}, "until": {Find: license.Find{To: all[9].CreatedAt}},
 		"span of an owner": {Owners: []int64{owner}, Find: license.Find{From: all[20].CreatedAt, To: all[3].CreatedAt}},
@@ -172,6 +172,16 @@ func TestInspectHasTheChain(t *testing.T) {
 	d, err := h.licenses.Sale(t.Context(), sale.ID)
 	if err != nil || len(d.Items) != 2 || len(d.Items[0].Refunds) != 1 || d.Items[0].Refunds[0].ReversedAt.IsZero() || len(d.Items[1].Refunds) != 0 {
 		t.Errorf("the purchase is %+v, %v", d, err)
+	}
+	if diff := cmp.Diff(keys(sale.Licenses), keys(d.Licenses)); diff != "" {
+		t.Errorf("its licenses (-want +got)\n%s", diff)
+	}
+	back, err := h.licenses.RefundByID(t.Context(), f.ID)
+	if err != nil || back.ID != f.ID || back.ReversedAt.IsZero() || len(back.Closed) != 1 || back.Closed[0].Sale.ExternalID != "up" {
+		t.Errorf("the refund is %+v, %v", back, err)
+	}
+	if _, err := h.licenses.RefundByID(t.Context(), 999); code(err) != license.CodeUnknownRefund {
+		t.Errorf("an unknown refund: %v", err)
 	}
 	for _, id := range []int64{0, -1, 999} {
 		if _, err := h.licenses.Sale(t.Context(), id); code(err) != license.CodeUnknownPurchase {

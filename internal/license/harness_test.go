@@ -164,6 +164,7 @@ func (h *harness) verify() {
 		}
 	}
 	zero("statuses that are none of the three (1)", `SELECT count(*) FROM licenses WHERE status NOT IN (1, 2, 3)`)
+	zero("sales of a kind that no other node knows", `SELECT count(*) FROM purchases WHERE kind NOT IN (1, 2)`)
 	zero("licenses that are not what their last event says (2, 3)", `SELECT count(*) FROM licenses AS l JOIN events AS e ON e.license_id = l.id
 		WHERE e.id = (SELECT max(id) FROM events WHERE license_id = l.id) AND (e.kind <> l.status OR e.tier <> l.tier OR e.event_ms <> l.event_ms)`)
 	zero("licenses without an event (4)", `SELECT count(*) FROM licenses AS l WHERE NOT EXISTS (SELECT 1 FROM events WHERE license_id = l.id)`)

@@ -33,7 +33,7 @@ func licenseText(l license.License, err error) (string, error) {
 func licensesText(list []license.License) string {
 	text := ""
 	for _, l := range list {
-		text += fmt.Sprint(" ", l.Key, l.RedemptionID, l.Status, l.Tier, l.CreatedAt, l.UpdatedAt)
+		text += fmt.Sprint(" ", l.Key, l.RedemptionID, l.Status, l.Tier, l.OwnerID, l.CreatedAt, l.UpdatedAt)
 	}
 	return text
 }
@@ -116,6 +116,12 @@ func TestRepeatedOrdersAreAnsweredAsTheFirst(t *testing.T) {
 	}
 	back := license.RefundOrder{LicenseKey: s.l.Key, ExternalID: "one", Reason: "asked"}
 	firstRefund := refund(back)
+	s.refunds = []license.Refund{{ID: h.count(`SELECT max(id) FROM refunds`)}}
+	for _, command := range []string{"reverse", "release", "plan 3 later", "transfer bob"} {
+		if got := s.run(command); got != "" {
+			t.Fatal(command, got)
+		}
+	}
 	before := h.count(`SELECT count(*) FROM events`)
 	for name, c := range map[string]struct{ got, want string }{
 		"purchase":                {buy(order), first},

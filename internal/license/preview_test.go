@@ -1,6 +1,7 @@
 package license_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,6 +70,14 @@ func TestPreviewSaysWhatTheActDoes(t *testing.T) {
 			return err
 		}
 	}
+	refunded := func() license.License {
+		l := upgraded()
+		if err := refund(license.RefundOrder{})(h.licenses, l); err != nil {
+			t.Fatal(err)
+		}
+		return h.license(l.Key)
+	}
+	var back int64 // the refund of refunded
 	first := func(l license.License) int64 {
 		d, err := h.licenses.Inspect(t.Context(), l.Key)
 		if err != nil {
@@ -105,6 +114,17 @@ func TestPreviewSaysWhatTheActDoes(t *testing.T) {
 			_, err := r.Release(t.Context(), tester, l.Key)
 			return err
 		}, 0, license.CodeLicenseNotActive},
+		"reverse": {refunded, func(r *license.Store, l license.License) error {
+			list, err := h.licenses.StandingRefunds(t.Context(), []int64{l.ID})
+			if err != nil {
+				return err
+			}
+			if len(list) > 0 {
+				back = list[0].ID
+			}
+			_, err = r.ReverseRefund(t.Context(), tester, back)
+			return err
+		}, event.Purchase, ""},
 		"transfer": {active, func(r *license.Store, l license.License) error {
 			_, err := r.Transfer(t.Context(), tester, l.Key, person("bob"))
 			return err
@@ -124,10 +144,33 @@ func TestPreviewSaysWhatTheActDoes(t *testing.T) {
 	t.Run("erase", func(t *testing.T) { h.previewThenAct(t, l, erase, event.Deactivate, "") })
 }
 
+// closedLinks counts the refunded purchases of a license.
+func (h *harness) closedLinks(l license.License) (n int) {
+	h.Helper()
+	d, err := h.licenses.Inspect(h.Context(), l.Key)
+	if err != nil {
+		h.Fatal(err)
+	}
+	for _, k := range d.Links {
+		if !k.Open() {
+			n++
+		}
+	}
+	if d.Refunded() != (n == len(d.Links)) {
+		h.Errorf("refunded: %t, with %d of %d purchases", d.Refunded(), n, len(d.Links))
+	}
+	return n
+}
+
 func (h *harness) previewThenAct(t *testing.T, l license.License, act func(*license.Store, license.License) error, want event.Kind, refusal string) {
 	t.Helper()
-	before := h.everything()
+	before, closed := h.everything(), h.closedLinks(l)
+	h.licenses.Tell = func(context.Context, *sqldb.Tx, []license.News) error {
+		t.Error("the preview tells somebody")
+		return nil
+	}
 	effects, err := h.licenses.Preview(func(r *license.Store) error { return act(r, l) })
+	h.licenses.Tell = nil
 	if diff := cmp.Diff(before, h.everything()); diff != "" {
 		t.Fatalf("the preview changed something:\n%s", diff)
 	}
@@ -149,6 +192,9 @@ func (h *harness) previewThenAct(t *testing.T, l license.License, act func(*lice
 	now := h.license(l.Key)
 	if of.After.Status != now.Status || of.After.Tier != now.Tier || of.After.Held != now.Held || of.After.OwnerID != now.OwnerID || of.Event != want {
 		t.Errorf("the preview said %+v, it became %+v", of, now)
+	}
+	if got, want := of.Refunded-of.Reopened, h.closedLinks(l)-closed; got != want || of.Refunded > 0 && of.Reopened > 0 {
+		t.Errorf("the preview refunds %d purchases and reopens %d, want %d more refunded ones", of.Refunded, of.Reopened, want)
 	}
 	events := h.history(l)
 	if last := events[len(events)-1]; last.Kind != of.Event || last.Reason != of.Reason {

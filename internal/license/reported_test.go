@@ -130,6 +130,11 @@ func TestPaidOrder(t *testing.T) {
 	if l, err := h.licenses.ChangePlan(ctx, tester, base.Key, change); err != nil || l.Tier != 3 {
 		t.Errorf("a paid plan change: %+v, %v", l, err)
 	}
+	for _, l := range []license.License{sale.Licenses[0], base} {
+		if got := h.named(l); got[len(got)-1] != "purchase Gone" {
+			t.Errorf("the last webhook is %q, want the name of the plan that was paid for", got[len(got)-1])
+		}
+	}
 	if _, err := h.licenses.EraseUser(ctx, tester, ann.ID); err != nil {
 		t.Fatal(err)
 	}

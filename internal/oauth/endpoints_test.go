@@ -202,6 +202,9 @@ func (h *endpoints) refused(a answer, status int, code string, words ...string) 
 	if err := json.Unmarshal([]byte(a.Body), &got); err != nil || a.Status != status || got.Error != code {
 		h.Errorf("answered %d %s, want %d %s", a.Status, a.Body, status, code)
 	}
+	if strings.ContainsFunc(got.Description, func(c rune) bool { return c < ' ' || c > '~' || c == '"' || c == '\\' }) {
+		h.Errorf("the description %q has characters that OAuth does not allow", got.Description)
+	}
 	for _, w := range words {
 		if !strings.Contains(got.Description, w) {
 			h.Errorf("the description %q does not speak of %q", got.Description, w)

@@ -72,6 +72,11 @@ func TestExchange(t *testing.T) {
 			}
 		})
 	}
+	for id, want := range map[int64]bool{h.ours.ID: true, h.other.ID: false} {
+		if at, err := h.Profiles.FirstSignIn(t.Context(), id); err != nil || at.IsZero() == want {
+			t.Errorf("the first sign-in of partner %d: %v, %v", id, at, err)
+		}
+	}
 	t.Run("a partner without the member", func(t *testing.T) {
 		h := h.in(t)
 		_, _, err := h.Profiles.Connect(t.Context(), theOperator, h.ours.ID, profile.Connection{NoErrorMember: new(true)})
@@ -271,8 +276,12 @@ func TestCodeUsedAgain(t *testing.T) {
 			} else {
 				h.tokens(a)
 			}
-			if n := h.audited("oauth.revoke") - revoked; (n == 1) != tt.revokes {
+			if n := h.audited("oauth.revoke") - revoked; n != map[bool]int{true: 1}[tt.revokes] {
 				t.Errorf("there are %d audit entries of the revocation", n)
+			}
+			h.refused(h.post(changed(right, "redirect_uri", redirectURL+"x")), 400, "invalid_grant", "used already")
+			if n := h.audited("oauth.revoke") - revoked; n != map[bool]int{true: 1}[tt.revokes] {
+				t.Errorf("a second revocation was audited; there are %d entries", n)
 			}
 		})
 	}

@@ -12,8 +12,10 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	accounts "claviger/internal/account"
 	"claviger/internal/oauth"
 	"claviger/internal/partner"
+	"claviger/internal/sqldb"
 )
 
 // hint returns an identity token of a user for a partner.
@@ -52,6 +54,29 @@ func TestHint(t *testing.T) {
 	r, err := w.hinted(p, "")
 	if err != nil || !w.expects(r, 7) || !w.expects(r, 8) {
 		t.Errorf("without a hint somebody is not expected, or %v", err)
+	}
+}
+
+// TestHintOfMergedUser: a user is expected by hints of the users that were merged into it, and by no
+// others.
+func TestHintOfMergedUser(t *testing.T) {
+	w := newHarness(t)
+	p := w.enrol(home)
+	guest, account, stranger := w.user("guest"), w.user("ann"), w.user("stranger")
+	if err := w.DB.Write(t.Context(), func(tx *sqldb.Tx) error {
+		_, err := accounts.Absorb(t.Context(), tx, guest.ID, account.ID, noon)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for of, want := range map[int64]bool{guest.ID: true, account.ID: true, stranger.ID: false} {
+		r, err := w.hinted(p, w.hint(p, oauth.ES256, of))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := w.expects(r, account.ID); got != want {
+			t.Errorf("the hint of user %d expects user %d: %t, want %t", of, account.ID, got, want)
+		}
 	}
 }
 

@@ -138,12 +138,15 @@ func TestDiscovery(t *testing.T) {
 		}
 	}
 	var some []any
-	for _, name := range []string{"issuer", "authorization_endpoint", "token_endpoint", "jwks_uri", "request_uri_parameter_supported"} {
+	for _, name := range []string{
+		"issuer", "authorization_endpoint", "token_endpoint", "jwks_uri", "request_uri_parameter_supported",
+		"authorization_response_iss_parameter_supported",
+	} {
 		some = append(some, first[name])
 	}
 	want := []any{
 		"https://licenses.example", "https://licenses.example/openid/authorize", "https://licenses.example/openid/oauth2/token",
-		"https://licenses.example/openid/jwks", false,
+		"https://licenses.example/openid/jwks", false, true,
 	}
 	if diff := cmp.Diff(want, some); diff != "" {
 		t.Errorf("metadata (-want +got):\n%s", diff)

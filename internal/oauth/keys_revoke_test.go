@@ -1,6 +1,7 @@
 package oauth_test
 
 import (
+	"crypto/rsa"
 	"slices"
 	"strings"
 	"testing"
@@ -128,6 +129,63 @@ func TestRevokeUnknownKey(t *testing.T) {
 	}
 	if diff := cmp.Diff(before, states(t, w.Keys, oauth.ES256)); diff != "" {
 		t.Errorf("keys (-before +after):\n%s", diff)
+	}
+}
+
+// TestRevokeKeyTwice: of two requests at the same time, the second one changes nothing.
+func TestRevokeKeyTwice(t *testing.T) {
+	w := newHarness(t)
+	if _, err := w.Keys.Rotate(t.Context(), theOperator, oauth.RS256, true); err != nil {
+		t.Fatal(err)
+	}
+	active := signer(t, w.Keys, oauth.RS256)
+	other := &oauth.Keys{DB: w.DB, Sealer: w.Sealer, Now: w.Now, NewRSA: w.Keys.NewRSA}
+	w.Keys.NewRSA = func() (*rsa.PrivateKey, error) { // when the key was found
+		w.Keys.NewRSA = other.NewRSA
+		if _, err := other.Revoke(t.Context(), theOperator, active); err != nil {
+			t.Error(err)
+		}
+		return other.NewRSA()
+	}
+	if _, err := w.Keys.Revoke(t.Context(), theOperator, active); !fault.Is(err, "unknown_key") {
+		t.Errorf("revoked twice: %v", err)
+	}
+	if got := states(t, w.Keys, oauth.RS256); len(got) != 3 {
+		t.Errorf("there are %q", got)
+	}
+}
+
+// TestNewKeysAreDated: new keys have the time at which they were made. A key that a revocation made is published for a day before a rotation lets it
+// sign, like each other one.
+func TestNewKeysAreDated(t *testing.T) {
+	w := newHarness(t)
+	signer(t, w.Keys, oauth.ES256)
+	all := func(want time.Time) {
+		t.Helper()
+		list, err := w.Keys.List(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range list {
+			if k.Alg == oauth.ES256 && k.State != oauth.Previous && !k.CreatedAt.Equal(want) {
+				t.Errorf("the %s key is of %s, want %s", k.State, k.CreatedAt, want)
+			}
+		}
+	}
+	all(noon)
+	_, active, _ := threeKeys(t, w.Keys)
+	w.clock.Advance(48 * time.Hour)
+	if _, err := w.Keys.Revoke(t.Context(), theOperator, active); err != nil {
+		t.Fatal(err)
+	}
+	all(w.clock.Now())
+	list, err := w.Keys.Rotate(t.Context(), theOperator, oauth.ES256, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := w.clock.Now().Add(24 * time.Hour)
+	if !slices.ContainsFunc(list, func(k oauth.Key) bool { return k.Alg == oauth.ES256 && k.ActivatesAt.Equal(want) }) {
+		t.Errorf("no key signs from %s on: %+v", want, list)
 	}
 }
 

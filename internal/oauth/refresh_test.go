@@ -152,6 +152,9 @@ func TestNothingIsKeptInTheClear(t *testing.T) {
 	if n := h.Count(`SELECT count(*) FROM oauth_answers`); n != 1 {
 		t.Fatalf("%d answers are kept, want 1", n)
 	}
+	if n := h.Count(`SELECT count(*) FROM oauth_tokens WHERE kind NOT IN (1, 2)`); n != 0 {
+		t.Errorf("%d tokens have a kind that no other node knows", n)
+	}
 	for _, value := range []string{code, held.Access, held.Refresh, next.Access, next.Refresh, next.ID} {
 		if n := h.Count(`SELECT count(*) FROM oauth_grants WHERE code_hash = $1`, value) +
 			h.Count(`SELECT count(*) FROM oauth_tokens WHERE hash = $1`, value) +

@@ -52,3 +52,18 @@ func TestRefreshWithoutItsAnswer(t *testing.T) {
 		t.Error("the tokens were not revoked")
 	}
 }
+
+// TestRefreshWithSpoiledAnswer: a stored answer that cannot be opened is our failure. It is neither sent
+// nor taken for theft.
+func TestRefreshWithSpoiledAnswer(t *testing.T) {
+	h := newEndpoints(t)
+	_, held := h.connect()
+	next := h.tokens(h.post(h.refreshOf(held.Refresh)))
+	h.Exec(`UPDATE oauth_answers SET answer = 'spoiled'`)
+	if a := h.post(h.refreshOf(held.Refresh)); a.Status != 500 {
+		t.Errorf("answered %d %s", a.Status, a.Body)
+	}
+	if !h.opens(next.Access) {
+		t.Error("the tokens were revoked")
+	}
+}

@@ -45,6 +45,7 @@ func TestConversations(t *testing.T) {
 	t.Run("refund requests", func(t *testing.T) { testRefundRequests(t, newHarnessWith(t, contract)) })
 	t.Run("payments", func(t *testing.T) { testPayments(t, newHarnessWith(t, contract)) })
 	t.Run("payouts", func(t *testing.T) { testPayouts(t, newHarnessWith(t, contract)) })
+	t.Run("statements", func(t *testing.T) { testStatements(t, newHarnessWith(t, contract)) })
 	t.Run("mails", func(t *testing.T) { testMails(t, newHarnessWith(t, contract)) })
 	if some := flag.Lookup("test.run").Value.String(); strings.Contains(some, "/") {
 		return // only some were played

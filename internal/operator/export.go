@@ -18,6 +18,8 @@ func (o *Operator) exportRoutes(list func(string, wire.Handler[account.Token]) w
 		list("/exports/orders", o.exportList(export.Orders)),
 		list("/exports/events", o.exportList(export.Events)),
 		list("/exports/audit", o.exportList(export.Audit)),
+		list("/exports/ledger", o.exportList(export.Ledger)),
+		list("/exports/revenue", o.exportList(export.Revenue)),
 	}
 }
 

@@ -58,14 +58,14 @@ func newHarnessWith(t testing.TB, c *wiretest.Contract) *harness {
 	h.operator = &operator.Operator{
 		Common: answers.Common{
 			Partners: a.Partners, Licenses: a.Licenses, Events: a.Events, History: a.History, Redeliveries: a.Redeliveries,
-			Requests: a.Requests, Exports: a.Exports, Stats: a.Stats, PublicURL: publicURL,
+			Requests: a.Requests, Exports: a.Exports, Stats: a.Stats, Statements: a.Statements, PublicURL: publicURL,
 		},
 		Accounts: a.Accounts, Accounting: a.Accounting, Payouts: a.Payouts, Merges: a.Merges, Profiles: a.Profiles, Webhooks: a.Webhooks, Audit: a.Audit, Bulk: a.Bulk, Support: a.Support, TestMail: a.TestMail, Payments: a.Payments,
 		Data: &answers.Person{
 			Accounts: a.Accounts, Partners: a.Partners, Licenses: a.Licenses, OAuth: a.OAuth, Payments: a.Payments, Now: a.Accounts.Now,
 		},
 		Service: operator.Service{
-			DB: a.DB, Today: a.Today, Mail: a.Mail, Keys: a.OAuth.Keys, Stats: a.Stats,
+			DB: a.DB, Today: a.Today, Mail: a.Mail, Keys: a.OAuth.Keys, Stats: a.Stats, Revenue: a.Revenue,
 			Settings: []operator.Setting{{Name: "secret-key", Value: "(hidden)", From: "CLAVIGER_SECRET_KEY"}},
 		},
 	}

@@ -27,6 +27,8 @@ func (o *Operator) ledgerRoutes(
 		on(account.Read, "GET", "/partners/{id}/balances", o.listBalances),
 		on(account.Read, "GET", "/partners/{id}/terms", o.listTerms),
 		on(account.Admin, "POST", "/partners/{id}/terms", o.addTerms),
+		list("/partners/{id}/statements", o.aboutPartner(o.PartnerStatements)),
+		list("/partners/{id}/statements/{number}", o.aboutPartner(o.PartnerStatement)),
 	}
 }
 

@@ -69,6 +69,8 @@ GET    /operator/v1/payouts/{id}/lines            read sell support
 GET    /operator/v1/payouts/{id}/file
 POST   /operator/v1/payouts/{id}/settle
 GET    /operator/v1/partners/{id}/balances        read sell support
+GET    /operator/v1/partners/{id}/statements      read sell support
+GET    /operator/v1/partners/{id}/statements/{number} read sell support
 GET    /operator/v1/partners/{id}/terms           read sell support
 POST   /operator/v1/partners/{id}/terms
 GET    /operator/v1/refund-requests               read sell support
@@ -103,6 +105,9 @@ POST   /operator/v1/bulk/{id}/pause              read sell support
 POST   /operator/v1/bulk/{id}/resume             read sell support
 POST   /operator/v1/bulk/{id}/cancel             read sell support
 GET    /operator/v1/exports/audit                  read sell support
+GET    /operator/v1/exports/ledger                 read sell support
+GET    /operator/v1/exports/revenue                read sell support
+GET    /operator/v1/revenue                        read sell support
 GET    /operator/v1/licenses/{key}               read sell support
 GET    /operator/v1/licenses/{key}/explain          read sell support
 GET    /operator/v1/licenses/{key}/events           read sell support

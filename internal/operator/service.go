@@ -9,6 +9,7 @@ import (
 	"claviger/internal/job"
 	"claviger/internal/mail"
 	"claviger/internal/oauth"
+	"claviger/internal/revenue"
 	"claviger/internal/sqldb"
 	"claviger/internal/stats"
 	"claviger/internal/today"
@@ -22,6 +23,7 @@ type Service struct {
 	Mail     *mail.Outbox
 	Keys     *oauth.Keys
 	Stats    *stats.Store
+	Revenue  *revenue.Store
 	Settings []Setting // in force
 }
 
@@ -53,6 +55,7 @@ func (o *Operator) serviceRoutes(
 		on(account.Read, "GET", "/settings", o.listSettings),
 		on(account.Read, "GET", "/stats", o.stats),
 		list("/stats/sales", o.salesStats),
+		list("/revenue", o.revenue),
 		list("/audit", o.listAudit),
 	}
 }

@@ -96,3 +96,12 @@ func (r *Store) Names(ctx context.Context, ids []int64) (map[int64]string, error
 	}
 	return names, nil
 }
+
+// Name returns the name of a partner, or sqldb.ErrNone.
+func Name(ctx context.Context, r sqldb.Reader, id int64) (string, error) {
+	name, err := sqldb.One(ctx, r, sqldb.Value[string], `SELECT name FROM partners WHERE id = $1`, id)
+	if err != nil {
+		return "", fmt.Errorf("read the name of partner %d: %w", id, err)
+	}
+	return name, nil
+}

@@ -6,6 +6,7 @@ import (
 	"claviger/internal/area"
 	"claviger/internal/audit"
 	"claviger/internal/export"
+	"claviger/internal/revenue"
 	"claviger/internal/ui"
 )
 
@@ -37,6 +38,13 @@ func (h *Handler) exportPages() *area.Exports {
 				Read:  of(h.exportRequests),
 			},
 			{Kind: export.Audit, Label: "Audit", Lead: "What was done to your application.", Read: of(h.exportAudit)},
+			{
+				Kind:  export.Revenue,
+				Label: "Revenue",
+				Lead:  "Your revenue, refunds, fees and earnings of each day (UTC).",
+				Order: "By day, plan and currency",
+				Read:  of(h.exportRevenue),
+			},
 		},
 	}
 }
@@ -82,6 +90,13 @@ func (h *Handler) exportAudit(_ *http.Request, v *Visit) (area.ExportQuery, erro
 	return area.ExportQuery{
 		Table: h.Exports.PartnerAudit(v.Partner.ID, audit.Span{}),
 		Call:  h.fileCall(export.Audit),
+	}, nil
+}
+
+func (h *Handler) exportRevenue(_ *http.Request, v *Visit) (area.ExportQuery, error) {
+	return area.ExportQuery{
+		Table: h.Exports.PartnerRevenue(v.Partner.ID, revenue.Walk{}),
+		Call:  h.fileCall(export.Revenue),
 	}, nil
 }
 

@@ -1,13 +1,16 @@
 package portal_test
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
 	"claviger/internal/apptest"
 	"claviger/internal/idempotency"
+	"claviger/internal/ledger"
 	"claviger/internal/partner"
 )
 
@@ -19,6 +22,7 @@ func init() {
 	placeholders["member"] = memberOf
 	placeholders["invitation"] = invitationOf
 	placeholders["tier"] = tierOf
+	placeholders["statement"] = statementOf
 
 	for path, pairs := range map[string][]string{
 		"/credentials/keys":                       {"name", "CI", "form", ""},
@@ -38,6 +42,7 @@ func init() {
 		"/product/icon":                           nil,                      // without a file
 		"/product/plans/{tier}":                   {"sort", "none"},
 		"/settings/single-key":                    {"was", "", "overlap_s", "0"},
+		"/statements/{statement}":                 nil,
 	} {
 		forms[path] = func(*harness, partner.Partner) url.Values {
 			values := url.Values{}
@@ -47,6 +52,28 @@ func init() {
 			return values
 		}
 	}
+}
+
+// statementOf returns a statement of a partner. Numbers are per partner, so that of Reef is one that Tide
+// does not have.
+func statementOf(h *harness, p partner.Partner) string {
+	h.Helper()
+	if p == nobody {
+		return none
+	}
+	list, _, err := h.Statements.List(h.Context(), p.ID, 0, 1)
+	h.Must(err)
+	if len(list) == 0 {
+		h.Post(p.ID, time.Now(), func(_ context.Context, j *ledger.Journal) error {
+			if p.ID == h.reef.ID {
+				h.Must(j.Adjust("isolation of reef", 100, "GBP", "A prize"))
+			}
+			return j.Adjust(fmt.Sprintf("isolation %d", p.ID), 100, "EUR", "A prize")
+		})
+		list = h.Statement(p.ID)
+		slices.Reverse(list)
+	}
+	return strconv.FormatInt(list[0].Number, 10)
 }
 
 // none is the id of things that do not exist.

@@ -8,9 +8,11 @@ import (
 
 	"claviger/internal/area"
 	"claviger/internal/audit"
+	"claviger/internal/export"
 	"claviger/internal/live"
 	"claviger/internal/plural"
 	"claviger/internal/profile"
+	"claviger/internal/revenue"
 	"claviger/internal/stats"
 	"claviger/internal/ui"
 	"claviger/internal/webhook"
@@ -36,6 +38,7 @@ type overviewView struct {
 	State    endpointState
 	Stats    []ui.Stat
 	Causes   causesView
+	Revenue  area.RevenueView
 	Days     ui.Chart
 	Tabs     ui.Tabs
 	Attempts ui.Chart
@@ -50,6 +53,7 @@ type overviewFacts struct {
 	profile profile.Profile
 	health  webhook.EndpointHealth
 	numbers stats.Numbers
+	revenue revenue.RecentReport
 	causes  []history.Cause
 	more    bool // there are failed deliveries beyond the causes
 	acts    []audit.Entry
@@ -81,6 +85,7 @@ func (h *Handler) overviewView(r *http.Request, v *Visit) (ui.View, string, erro
 		Days: daysChart(f.numbers.Days), Tabs: spanTabs(v, hours), Attempts: attemptsChart(f.numbers.Hours, zone),
 		Latency: latencyChart(f.numbers.Hours, zone),
 		Behind:  f.numbers.CountedTo,
+		Revenue: area.RecentRevenue(f.revenue, true, area.ExportURL(v.Path(exportsPath), export.Revenue, nil)),
 		Calls: []ui.Curl{
 			h.call(
 				"These numbers by API", http.MethodGet, "/v2/stats", ui.Param{Name: "days", Value: overviewDays},
@@ -107,6 +112,10 @@ func (h *Handler) overviewFacts(r *http.Request, v *Visit, hours int) (f overvie
 		return f, err
 	}
 	if f.numbers, err = h.Stats.Read(ctx, id, stats.Query{Days: overviewDays, Hours: hours}); err != nil {
+		return f, err
+	}
+	f.revenue, err = h.Revenue.Recent(ctx, revenue.Query{PartnerID: id, Own: true})
+	if err != nil {
 		return f, err
 	}
 	acts, _, err := h.Audit.History(

@@ -30,7 +30,9 @@ import (
 	"claviger/internal/redelivery"
 	"claviger/internal/refundrequest"
 	"claviger/internal/requestlog"
+	"claviger/internal/revenue"
 	"claviger/internal/simulator"
+	"claviger/internal/statement"
 	"claviger/internal/stats"
 	"claviger/internal/ui"
 	"claviger/internal/visitor"
@@ -55,6 +57,7 @@ type Handler struct {
 	TestMail     *outage.TestMailer
 	Requests     *requestlog.Log
 	Stats        *stats.Store
+	Revenue      *revenue.Store
 	Exports      *export.Exporter
 	Policy       webhook.Policy // rules for failing endpoints
 	Streams      *ui.Streams    // open pages that are updated live
@@ -64,6 +67,8 @@ type Handler struct {
 
 	RefundRequests *refundrequest.Store
 	Payouts        *payout.Store
+
+	Statements *statement.Store
 
 	area *area.Area // made by Routes
 }

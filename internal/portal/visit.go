@@ -63,6 +63,7 @@ func (h *Handler) partnerPages(least partner.Role) *area.PartnerPages {
 	return &area.PartnerPages{
 		Side: h, Rule: changes(least), Plans: plansPath,
 		Partners: h.Partners, Profiles: h.Profiles, TestMail: h.TestMail,
+		Statements: h.Statements, Exports: h.Exports,
 	}
 }
 

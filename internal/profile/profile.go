@@ -133,13 +133,22 @@ func QueueRead(tx *sqldb.Tx, partnerID int64) func(context.Context) (Profile, er
 
 func get(ctx context.Context, tx *sqldb.Tx, partnerID int64) (Profile, []Contact, error) {
 	read := QueueRead(tx, partnerID)
-	contacts, err := sqldb.All(ctx, tx, scanContact,
-		`SELECT `+contactColumns+` FROM contacts WHERE partner_id = $1 ORDER BY id DESC`, partnerID)
+	contacts, err := Contacts(ctx, tx, partnerID)
 	if err != nil {
 		return Profile{}, nil, err
 	}
 	p, err := read(ctx)
 	return p, contacts, err
+}
+
+// Contacts returns the contacts of a partner, newest first.
+func Contacts(ctx context.Context, r sqldb.Reader, partnerID int64) ([]Contact, error) {
+	list, err := sqldb.All(ctx, r, scanContact,
+		`SELECT `+contactColumns+` FROM contacts WHERE partner_id = $1 ORDER BY id DESC`, partnerID)
+	if err != nil {
+		return nil, fmt.Errorf("list the contacts of partner %d: %w", partnerID, err)
+	}
+	return list, nil
 }
 
 // Of returns the profiles of a page of partners, by partner, without contacts.

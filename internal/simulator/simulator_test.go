@@ -214,6 +214,9 @@ func TestStoppedNode(t *testing.T) {
 	if _, err := other.Start(t.Context(), apptest.Tester, h.partner.ID, scenario.Journey); !unavailable(err) {
 		t.Errorf("on a stopped node: %v", err)
 	}
+	if list, err := h.node.Runs(t.Context(), h.partner.ID); err != nil || len(list) != 2 || list[0].State != simulator.Interrupted {
+		t.Errorf("the run that did not begin: %+v, %v", list, err)
+	}
 	h.endpoint.answer = nil
 	if r := h.run(scenario.Journey); r.State != simulator.Ended { // the claim was released
 		t.Errorf("afterwards: %+v", r)

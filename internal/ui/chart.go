@@ -7,18 +7,20 @@ import (
 	"strconv"
 	"strings"
 
+	"claviger/internal/money"
 	"claviger/internal/plural"
 )
 
 // Chart is a chart drawn by the server, with a table behind it, for the part "chart".
 type Chart struct {
-	ID     string // unique on the page
-	Title  string
-	Lines  bool     // lines; otherwise stacked bars
-	Unit   string   // of all numbers, such as "ms"; "" for counts
-	Labels []string // on the bottom axis, one per value
-	URLs   []string // targets of the labels in the table; may be empty
-	Series []Series // at most four
+	ID       string // unique on the page
+	Title    string
+	Lines    bool     // lines; otherwise stacked bars
+	Unit     string   // of all numbers, such as "ms"; "" for counts
+	Currency string   // of all numbers, in its smallest unit; "": they are not money
+	Labels   []string // on the bottom axis, one per value
+	URLs     []string // targets of the labels in the table; may be empty
+	Series   []Series // at most four
 }
 
 // Series is one line, or the bars of one colour. NaN is an unknown value: a gap in a line.
@@ -215,6 +217,9 @@ func (c Chart) Row(i int) []string {
 func (c Chart) number(v float64) string {
 	if math.IsNaN(v) {
 		return "–"
+	}
+	if c.Currency != "" {
+		return money.Text(int64(math.Round(v)), c.Currency)
 	}
 	text := strconv.FormatFloat(math.Round(math.Abs(v)*10)/10, 'f', -1, 64)
 	whole, rest, found := strings.Cut(text, ".")

@@ -155,6 +155,7 @@ var tones = map[string]string{
 	"interrupted": "warn", "fail": "bad", "wrong": "bad",
 	"active": "good", "paid": "good", "delivered": "good", "connected": "good", "ok": "good",
 	"inactive": "calm", "ready": "calm", "new": "calm", "begun": "calm", "pending": "calm", "disputed": "bad",
+	"payable": "good", "undivided": "warn",
 	"held": "warn", "warning": "warn", "waiting": "warn", "requested": "warn", "retrying": "warn", "paused": "warn",
 	"ready_to_activate": "calm", "on_hold": "warn", "disconnected": "neutral", "refunded": "neutral",
 	"healthy": "good", "parked": "bad", "no_url": "warn",

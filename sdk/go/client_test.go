@@ -104,7 +104,9 @@ func TestEveryOperation(t *testing.T) {
 		PartnerID: made.ID, Tier: 1, Quantity: new(3), User: &operator.Person{Email: new("ann@example.com")}, ExternalID: new("order-1"),
 	}))(t)
 	key := sale.Licenses.Items[0].LicenseKey
+	h.Earn(time.Now(), made.ID)
 	partnerOperations(t, h, made.APIKey, key, a)
+	marketStatements(t, market, made.ID)
 	marketDeliveries(t, market, made.ID)
 	marketExports(ctx, t, market)
 	marketBulk(ctx, t, h, market, made.ID)
@@ -175,6 +177,7 @@ func partnerOperations(t *testing.T, h *apptest.Harness, apiKey, key string, a *
 	_ = all(t, c.WebhookResponses(ctx, key, claviger.ResponseFilter{Success: new(true)}))
 	_ = all(t, c.Requests(ctx, claviger.RequestFilter{Path: "/v2", Limit: 10}))
 	partnerExports(ctx, t, c)
+	partnerEarnings(t, c)
 	must(c.ChangeProduct(ctx, claviger.ProductChange{Tagline: new("Tides")}))(t)
 	if p := must(c.Product(ctx))(t); p.Tagline != "Tides" {
 		t.Errorf("the product is %+v", p)

@@ -18,8 +18,8 @@ const (
 	ExportNDJSON ExportFormat = "ndjson"
 )
 
-// Export returns a whole list as a file: licenses, deliveries, requests or audit, narrowed by the
-// parameters of its list. The caller closes it. The last line of a complete file says so, with the
+// Export returns a whole list as a file: licenses, deliveries, requests, audit or revenue, narrowed
+// by the parameters of its list. The caller closes it. The last line of a complete file says so, with the
 // number of rows. The HTTP client in Config needs a timeout that suffices for the whole file.
 func (c *Client) Export(
 	ctx context.Context, list string, format ExportFormat, filter url.Values,

@@ -28,7 +28,7 @@ func exported(t *testing.T, file io.ReadCloser, err error) string {
 // partnerExports downloads each list of a partner as a file.
 func partnerExports(ctx context.Context, t *testing.T, c *claviger.Client) {
 	t.Helper()
-	for _, list := range []string{"licenses", "deliveries", "requests", "audit"} {
+	for _, list := range []string{"licenses", "deliveries", "requests", "audit", "revenue"} {
 		file, err := c.Export(ctx, list, claviger.ExportNDJSON, nil)
 		exported(t, file, err)
 	}
@@ -41,7 +41,7 @@ func partnerExports(ctx context.Context, t *testing.T, c *claviger.Client) {
 // marketExports downloads each list of the marketplace as a file.
 func marketExports(ctx context.Context, t *testing.T, c *operator.Client) {
 	t.Helper()
-	for _, list := range []string{"licenses", "purchases", "orders", "events", "audit"} {
+	for _, list := range []string{"licenses", "purchases", "orders", "events", "audit", "ledger", "revenue"} {
 		file, err := c.Export(ctx, list, operator.ExportCSV, url.Values{"partner_id": {"1"}})
 		exported(t, file, err)
 	}

@@ -98,6 +98,10 @@ func checkLedger(t *testing.T, c *operator.Client, partnerID int64) {
 	if must(c.LedgerFrom(ctx))(t).From.IsZero() {
 		t.Error("the ledger has not begun")
 	}
+	span := operator.RevenueFilter{PartnerID: partnerID, From: time.Now().AddDate(0, 0, -7), To: time.Now(), By: "plan"}
+	if got := must(c.Revenue(ctx, span))(t); len(got.Items) == 0 || len(got.Total) == 0 {
+		t.Errorf("revenue %+v", got)
+	}
 	from := time.Now().Add(-time.Hour).UTC().Truncate(time.Microsecond)
 	if b := must(c.SetLedgerFrom(ctx, from))(t); !b.From.Equal(from) || !b.Moving {
 		t.Errorf("the ledger begins %+v, want %v", b, from)
@@ -110,6 +114,7 @@ func checkPayouts(t *testing.T, h *apptest.Harness, c *operator.Client, partnerI
 	ctx := t.Context()
 	admin := h.User("money@example.com")
 	must(h.Partners.AddMember(ctx, apptest.Tester, partnerID, admin.ID, partner.Admin))(t)
+	h.Exec(`UPDATE ledger_state SET moved_at = 0`) // as the job does after a minute
 	before := *h.Payouts
 	before.Now = func() time.Time { return h.Payouts.Now().Add(-payout.DetailsRest) }
 	must(before.SetDetails(ctx, apptest.Tester, partnerID, admin, "IBAN DE02 1203 0000 0000 2020 51"))(t)

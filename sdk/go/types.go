@@ -308,6 +308,217 @@ type RedeliveryJob struct {
 	FinishedAt time.Time `json:"finished_at,omitzero"`
 }
 
+// Statement is an object of the API.
+type Statement struct {
+	// 1, 2, 3 and so on.
+	Number int64 `json:"number"`
+	// In the time zone of the marketplace.
+	Month    string    `json:"month"`
+	Currency string    `json:"currency"`
+	BeginsAt time.Time `json:"begins_at"`
+	// The month ends before this time.
+	EndsAt time.Time `json:"ends_at"`
+	// What the marketplace owed you at the beginning.
+	Opening int64 `json:"opening"`
+	// Your shares of sales.
+	Sales int64 `json:"sales"`
+	// Of sales that were settled elsewhere.
+	Settled int64 `json:"settled"`
+	// Negative: your shares of refunds.
+	Refunds int64 `json:"refunds"`
+	// Negative: your shares of payments whose banks examine them, or have returned the money.
+	// Won disputes return it.
+	Disputes int64 `json:"disputes"`
+	// Negative: fees of the payment provider that you bear.
+	Fees int64 `json:"fees"`
+	// Corrections by the marketplace.
+	Adjustments int64 `json:"adjustments"`
+	// Negative: paid to you.
+	Payouts int64 `json:"payouts"`
+	// The sum of all of these: what the marketplace owed you at the end. It is the opening
+	// balance of the next month.
+	Closing   int64     `json:"closing"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// StatementList is an object of the API.
+type StatementList struct {
+	Size  int         `json:"size"`
+	Items []Statement `json:"items"`
+}
+
+// StatementWithLines is an object of the API.
+type StatementWithLines struct {
+	// 1, 2, 3 and so on.
+	Number int64 `json:"number"`
+	// In the time zone of the marketplace.
+	Month    string    `json:"month"`
+	Currency string    `json:"currency"`
+	BeginsAt time.Time `json:"begins_at"`
+	// The month ends before this time.
+	EndsAt time.Time `json:"ends_at"`
+	// What the marketplace owed you at the beginning.
+	Opening int64 `json:"opening"`
+	// Your shares of sales.
+	Sales int64 `json:"sales"`
+	// Of sales that were settled elsewhere.
+	Settled int64 `json:"settled"`
+	// Negative: your shares of refunds.
+	Refunds int64 `json:"refunds"`
+	// Negative: your shares of payments whose banks examine them, or have returned the money.
+	// Won disputes return it.
+	Disputes int64 `json:"disputes"`
+	// Negative: fees of the payment provider that you bear.
+	Fees int64 `json:"fees"`
+	// Corrections by the marketplace.
+	Adjustments int64 `json:"adjustments"`
+	// Negative: paid to you.
+	Payouts int64 `json:"payouts"`
+	// The sum of all of these: what the marketplace owed you at the end. It is the opening
+	// balance of the next month.
+	Closing   int64             `json:"closing"`
+	CreatedAt time.Time         `json:"created_at"`
+	Lines     StatementLineList `json:"lines"`
+}
+
+// StatementLineList is an object of the API.
+type StatementLineList struct {
+	Size  int             `json:"size"`
+	Items []StatementLine `json:"items"`
+}
+
+// StatementLine is an object of the API.
+type StatementLine struct {
+	ID   int64  `json:"id"`
+	Kind string `json:"kind"`
+	// The sale; 0: it is about none.
+	PurchaseID int64 `json:"purchase_id"`
+	// Of the plan that was sold; 0: it is about no sale.
+	Tier int `json:"tier"`
+	// The change of the balance.
+	Amount int64 `json:"amount"`
+	// Of an adjustment.
+	Reason string `json:"reason"`
+	// When it happened.
+	At time.Time `json:"at"`
+	// When it was posted: in the month of the statement.
+	PostedAt time.Time `json:"posted_at"`
+}
+
+// Earnings is an object of the API.
+type Earnings struct {
+	Balances EarnedBalanceList `json:"balances"`
+	Month    OpenMonthList     `json:"month"`
+	Sales    EarnedSaleList    `json:"sales"`
+}
+
+// EarnedBalanceList is an object of the API.
+type EarnedBalanceList struct {
+	Size  int             `json:"size"`
+	Items []EarnedBalance `json:"items"`
+}
+
+// EarnedBalance is an object of the API.
+type EarnedBalance struct {
+	Currency string `json:"currency"`
+	// Not payable yet.
+	Pending int64 `json:"pending"`
+	// While banks examine payments.
+	Disputed int64 `json:"disputed"`
+	// The next payout may include it.
+	Payable int64 `json:"payable"`
+	// In a payout that is under way.
+	InPayout int64 `json:"in_payout"`
+	// Paid to you so far.
+	Paid       int64      `json:"paid"`
+	NextPayout NextPayout `json:"next_payout"`
+}
+
+// NextPayout is an object of the API.
+type NextPayout struct {
+	// What a payout would pay now.
+	Amount int64 `json:"amount"`
+	// Less than this is not paid out, but carried over.
+	SmallestPayout int64 `json:"smallest_payout"`
+	// Why the amount is 0; `""` when it is not.
+	Reason string `json:"reason"`
+	// The reason in words.
+	Text string `json:"text"`
+}
+
+// OpenMonthList is an object of the API.
+type OpenMonthList struct {
+	Size  int         `json:"size"`
+	Items []OpenMonth `json:"items"`
+}
+
+// OpenMonth is an object of the API.
+type OpenMonth struct {
+	// In the time zone of the marketplace.
+	Month    string    `json:"month"`
+	Currency string    `json:"currency"`
+	BeginsAt time.Time `json:"begins_at"`
+	// The month ends before this time.
+	EndsAt time.Time `json:"ends_at"`
+	// What the marketplace owed you at the beginning.
+	Opening int64 `json:"opening"`
+	// Your shares of sales.
+	Sales int64 `json:"sales"`
+	// Of sales that were settled elsewhere.
+	Settled int64 `json:"settled"`
+	// Negative: your shares of refunds.
+	Refunds int64 `json:"refunds"`
+	// Negative: your shares of payments whose banks examine them, or have returned the money.
+	// Won disputes return it.
+	Disputes int64 `json:"disputes"`
+	// Negative: fees of the payment provider that you bear.
+	Fees int64 `json:"fees"`
+	// Corrections by the marketplace.
+	Adjustments int64 `json:"adjustments"`
+	// Negative: paid to you.
+	Payouts int64 `json:"payouts"`
+	// The sum of all of these: what the marketplace owed you at the end. It is the opening
+	// balance of the next month.
+	Closing int64 `json:"closing"`
+}
+
+// EarnedSaleList is an object of the API.
+type EarnedSaleList struct {
+	Size  int          `json:"size"`
+	Items []EarnedSale `json:"items"`
+}
+
+// EarnedSale is an object of the API.
+type EarnedSale struct {
+	PurchaseID int64 `json:"purchase_id"`
+	Tier       int   `json:"tier"`
+	// The present name of the plan.
+	Plan     string    `json:"plan"`
+	SoldAt   time.Time `json:"sold_at"`
+	Currency string    `json:"currency"`
+	// Who took the money of the buyer.
+	CollectedBy string `json:"collected_by"`
+	Price       int64  `json:"price"`
+	// Of the price: refunded, or lost in a dispute.
+	Returned int64 `json:"returned"`
+	// Your share of the rest.
+	Share int64 `json:"share"`
+	// The fee of the payment provider, as far as you bear it. Missing while it is not known yet.
+	Fee int64 `json:"fee,omitzero"`
+	// Whether the provider has named its fee, or you bear none.
+	FeeKnown bool `json:"fee_known"`
+	// What you earned: your share less the fee. If you took the money, it is negative: what you
+	// owe the marketplace.
+	Net int64 `json:"net"`
+	// `undivided`: there are no terms yet; `settled`: paid to you elsewhere; `pending`: payable
+	// later; `payable`: a payout may include it, or has included it; `disputed`: the bank
+	// examines the payment; `refunded`: the buyer got all of the money back.
+	State string `json:"state"`
+	// When it becomes payable, unless a refund or a dispute is open then. Missing where there is
+	// no such day.
+	PayableAt time.Time `json:"payable_at,omitzero"`
+}
+
 // RedeliveryList is an object of the API.
 type RedeliveryList struct {
 	Size  int             `json:"size"`

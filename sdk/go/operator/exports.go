@@ -16,8 +16,8 @@ const (
 	ExportNDJSON ExportFormat = "ndjson"
 )
 
-// Export returns a whole list as a file: licenses, purchases, orders, events or audit, narrowed by
-// the parameters in the API description. The caller closes it. The last line of a complete file
+// Export returns a whole list as a file: licenses, purchases, orders, events, audit, ledger or
+// revenue, narrowed by the parameters in the API description. The caller closes it. The last line of a complete file
 // says so, with the number of rows. The HTTP client in Config needs a timeout that suffices for the
 // whole file.
 func (c *Client) Export(

@@ -111,3 +111,39 @@ func (c *Client) SettlePayout(ctx context.Context, id int64, s Settlement) (Payo
 func payoutPath(id int64, rest string) string {
 	return base + "payouts/" + strconv.FormatInt(id, 10) + rest
 }
+
+// RevenueFilter selects revenue; zero fields select all partners, and the days of the last 30 days.
+type RevenueFilter struct {
+	PartnerID int64
+	From, To  time.Time // of days (in UTC) that begin in this span
+	By        string    // day, partner or plan; "": day
+}
+
+// Revenue reads revenue, refunds, fees and net, per currency.
+func (c *Client) Revenue(ctx context.Context, f RevenueFilter) (RevenueReport, error) {
+	q := url.Values{}
+	if f.PartnerID != 0 {
+		q.Set("partner_id", strconv.FormatInt(f.PartnerID, 10))
+	}
+	if f.By != "" {
+		q.Set("by", f.By)
+	}
+	for name, at := range map[string]time.Time{"from": f.From, "to": f.To} {
+		if !at.IsZero() {
+			q.Set(name, at.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	return get[RevenueReport](ctx, c, rest.Target(base+"revenue", q))
+}
+
+// Statements returns the statements of a partner, newest first.
+func (c *Client) Statements(ctx context.Context, partnerID int64) iter.Seq2[Statement, error] {
+	return rest.All[Statement](ctx, c.rest, partnerPath(partnerID, "/statements"))
+}
+
+// Statement returns a statement of a partner with a page of its lines, oldest first, after a line; 0 starts
+// with the first.
+func (c *Client) Statement(ctx context.Context, partnerID, number, after int64) (StatementWithLines, error) {
+	path := partnerPath(partnerID, "/statements/"+strconv.FormatInt(number, 10))
+	return get[StatementWithLines](ctx, c, rest.Target(path, url.Values{"cursor": {rest.Number(after)}}))
+}

@@ -598,6 +598,21 @@ type Balance struct {
 	Currency string `json:"currency"`
 }
 
+// Statement is that of the partner's API.
+type Statement = claviger.Statement
+
+// StatementList is that of the partner's API.
+type StatementList = claviger.StatementList
+
+// StatementWithLines is that of the partner's API.
+type StatementWithLines = claviger.StatementWithLines
+
+// StatementLineList is that of the partner's API.
+type StatementLineList = claviger.StatementLineList
+
+// StatementLine is that of the partner's API.
+type StatementLine = claviger.StatementLine
+
 // BalanceList is an object of the API.
 type BalanceList struct {
 	// How many items are in this answer.
@@ -737,6 +752,56 @@ type Settlement struct {
 	Reference *string `json:"reference,omitempty"`
 	// For `failed` and `released`.
 	Reason *string `json:"reason,omitempty"`
+}
+
+// RevenueReport is an object of the API.
+type RevenueReport struct {
+	// The first day.
+	From string `json:"from"`
+	// The last day.
+	To string `json:"to"`
+	// How many items are in this answer.
+	Size int `json:"size"`
+	// Rows with nothing but zeros are left out. At most 5,000; the export has all.
+	Items []Revenue `json:"items"`
+	// There are more rows.
+	More bool `json:"more"`
+	// The sums of all rows, per currency.
+	Total []Revenue `json:"total"`
+	// Set while older sales are still being added up, as after an upgrade: later ones are
+	// missing.
+	CountedTo time.Time `json:"counted_to,omitzero"`
+}
+
+// Revenue is an object of the API.
+type Revenue struct {
+	// In UTC; only `by=day`.
+	Day string `json:"day,omitzero"`
+	// Only `by=partner` and `by=plan`.
+	PartnerID int64 `json:"partner_id,omitzero"`
+	// Of the plan; only `by=plan`.
+	Tier     int    `json:"tier,omitzero"`
+	Currency string `json:"currency"`
+	// How many sales were paid.
+	Sales int64 `json:"sales"`
+	// What buyers paid.
+	Revenue int64 `json:"revenue"`
+	// Of `revenue` less `refunds`: the part that partners collected.
+	CollectedByPartner int64 `json:"collected_by_partner"`
+	// What buyers got back, by refunds and lost disputes.
+	Refunds int64 `json:"refunds"`
+	// What Stripe took, in the currency in which it settles.
+	Fees int64 `json:"fees"`
+	// `revenue` less `refunds` and `fees`.
+	Net int64 `json:"net"`
+	// Fees that partners bear, in the currency of their sales.
+	PartnerFees int64 `json:"partner_fees"`
+	// The shares of partners, less refunds and `partner_fees`.
+	PartnerNet int64 `json:"partner_net"`
+	// Of the sales of these days: not divided yet, because the partner has no terms.
+	Undivided int64 `json:"undivided"`
+	// `net` less `partner_net` and `undivided`.
+	MarketplaceNet int64 `json:"marketplace_net"`
 }
 
 // NewAdjustment is an object of the API.

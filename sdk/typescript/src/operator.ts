@@ -10,6 +10,11 @@ import type {
   Status,
   Check,
   ProductChange,
+  Statement,
+  StatementList,
+  StatementWithLines,
+  StatementLineList,
+  StatementLine,
   License,
   LicenseList,
   Explanation,
@@ -36,6 +41,11 @@ export type {
   Status,
   Check,
   ProductChange,
+  Statement,
+  StatementList,
+  StatementWithLines,
+  StatementLineList,
+  StatementLine,
   License,
   LicenseList,
   Explanation,
@@ -624,6 +634,53 @@ export type Settlement = {
   reference?: string;
   /** For `failed` and `released`. */
   reason?: string;
+};
+
+export type RevenueReport = {
+  /** The first day. */
+  from: string;
+  /** The last day. */
+  to: string;
+  /** How many items are in this answer. */
+  size: number;
+  /** Rows with nothing but zeros are left out. At most 5,000; the export has all. */
+  items: Array<Revenue>;
+  /** There are more rows. */
+  more: boolean;
+  /** The sums of all rows, per currency. */
+  total: Array<Revenue>;
+  /** Set while older sales are still being added up, as after an upgrade: later ones are missing. */
+  counted_to?: string;
+};
+
+export type Revenue = {
+  /** In UTC; only `by=day`. */
+  day?: string;
+  /** Only `by=partner` and `by=plan`. */
+  partner_id?: number;
+  /** Of the plan; only `by=plan`. */
+  tier?: number;
+  currency: string;
+  /** How many sales were paid. */
+  sales: number;
+  /** What buyers paid. */
+  revenue: number;
+  /** Of `revenue` less `refunds`: the part that partners collected. */
+  collected_by_partner: number;
+  /** What buyers got back, by refunds and lost disputes. */
+  refunds: number;
+  /** What Stripe took, in the currency in which it settles. */
+  fees: number;
+  /** `revenue` less `refunds` and `fees`. */
+  net: number;
+  /** Fees that partners bear, in the currency of their sales. */
+  partner_fees: number;
+  /** The shares of partners, less refunds and `partner_fees`. */
+  partner_net: number;
+  /** Of the sales of these days: not divided yet, because the partner has no terms. */
+  undivided: number;
+  /** `net` less `partner_net` and `undivided`. */
+  marketplace_net: number;
 };
 
 export type NewAdjustment = {
@@ -1853,6 +1910,11 @@ export interface Operations {
     query?: { format?: "csv" | "ndjson"; partner_id?: number; from?: string; to?: string; license_key?: string; event?: "purchase" | "activate" | "deactivate" };
     answer: string;
   };
+  /** Export all postings */
+  "GET /operator/v1/exports/ledger": {
+    query?: { format?: "csv" | "ndjson"; partner_id?: number; kind?: PostingKind; from?: string; to?: string };
+    answer: string;
+  };
   /** Export all licenses, with their owners */
   "GET /operator/v1/exports/licenses": {
     query?: { format?: "csv" | "ndjson"; partner_id?: number; from?: string; to?: string; license_key?: string; email?: string; external_id?: string; status?: "inactive" | "active" | "deactivated"; tier?: number };
@@ -1866,6 +1928,11 @@ export interface Operations {
   /** Export all purchases and plan changes, with their buyers */
   "GET /operator/v1/exports/purchases": {
     query?: { format?: "csv" | "ndjson"; partner_id?: number; from?: string; to?: string; external_id?: string; email?: string };
+    answer: string;
+  };
+  /** Export revenue by day, partner and plan */
+  "GET /operator/v1/exports/revenue": {
+    query?: { format?: "csv" | "ndjson"; partner_id?: number; from?: string; to?: string };
     answer: string;
   };
   /** Bring existing licenses in */
@@ -2224,6 +2291,18 @@ export interface Operations {
     body: RotationOrder;
     answer: Rotation;
   };
+  /** List the statements of a partner */
+  "GET /operator/v1/partners/{id}/statements": {
+    path: { id: number };
+    query?: { cursor?: number; limit?: number };
+    answer: StatementList;
+  };
+  /** Read a statement of a partner */
+  "GET /operator/v1/partners/{id}/statements/{number}": {
+    path: { id: number; number: number };
+    query?: { cursor?: number; limit?: number };
+    answer: StatementWithLines;
+  };
   /** Read a partner's numbers per day and hour */
   "GET /operator/v1/partners/{id}/stats": {
     path: { id: number };
@@ -2374,6 +2453,11 @@ export interface Operations {
   "POST /operator/v1/refunds/{id}/reverse": {
     path: { id: number };
     answer: Refunded;
+  };
+  /** Read revenue, refunds, fees and net */
+  "GET /operator/v1/revenue": {
+    query?: { from?: string; to?: string; by?: "day" | "partner" | "plan"; partner_id?: number };
+    answer: RevenueReport;
   };
   /** Find what a text names */
   "GET /operator/v1/search": {

@@ -257,6 +257,194 @@ export type RedeliveryJob = {
   finished_at?: string;
 };
 
+export type Statement = {
+  /** 1, 2, 3 and so on. */
+  number: number;
+  /** In the time zone of the marketplace. */
+  month: string;
+  currency: string;
+  begins_at: string;
+  /** The month ends before this time. */
+  ends_at: string;
+  /** What the marketplace owed you at the beginning. */
+  opening: number;
+  /** Your shares of sales. */
+  sales: number;
+  /** Of sales that were settled elsewhere. */
+  settled: number;
+  /** Negative: your shares of refunds. */
+  refunds: number;
+  /** Negative: your shares of payments whose banks examine them, or have returned the money. Won disputes return it. */
+  disputes: number;
+  /** Negative: fees of the payment provider that you bear. */
+  fees: number;
+  /** Corrections by the marketplace. */
+  adjustments: number;
+  /** Negative: paid to you. */
+  payouts: number;
+  /** The sum of all of these: what the marketplace owed you at the end. It is the opening balance of the next month. */
+  closing: number;
+  created_at: string;
+};
+
+export type StatementList = {
+  size: number;
+  items: Array<Statement>;
+};
+
+export type StatementWithLines = {
+  /** 1, 2, 3 and so on. */
+  number: number;
+  /** In the time zone of the marketplace. */
+  month: string;
+  currency: string;
+  begins_at: string;
+  /** The month ends before this time. */
+  ends_at: string;
+  /** What the marketplace owed you at the beginning. */
+  opening: number;
+  /** Your shares of sales. */
+  sales: number;
+  /** Of sales that were settled elsewhere. */
+  settled: number;
+  /** Negative: your shares of refunds. */
+  refunds: number;
+  /** Negative: your shares of payments whose banks examine them, or have returned the money. Won disputes return it. */
+  disputes: number;
+  /** Negative: fees of the payment provider that you bear. */
+  fees: number;
+  /** Corrections by the marketplace. */
+  adjustments: number;
+  /** Negative: paid to you. */
+  payouts: number;
+  /** The sum of all of these: what the marketplace owed you at the end. It is the opening balance of the next month. */
+  closing: number;
+  created_at: string;
+  lines: StatementLineList;
+};
+
+export type StatementLineList = {
+  size: number;
+  items: Array<StatementLine>;
+};
+
+export type StatementLine = {
+  id: number;
+  kind: "sale" | "fee" | "refund" | "refund_failed" | "dispute_opened" | "dispute_won" | "dispute_lost" | "payable" | "divided" | "settled" | "unsettled" | "adjustment" | "payout_reserved" | "payout_paid" | "payout_released";
+  /** The sale; 0: it is about none. */
+  purchase_id: number;
+  /** Of the plan that was sold; 0: it is about no sale. */
+  tier: number;
+  /** The change of the balance. */
+  amount: number;
+  /** Of an adjustment. */
+  reason: string;
+  /** When it happened. */
+  at: string;
+  /** When it was posted: in the month of the statement. */
+  posted_at: string;
+};
+
+export type Earnings = {
+  balances: EarnedBalanceList;
+  month: OpenMonthList;
+  sales: EarnedSaleList;
+};
+
+export type EarnedBalanceList = {
+  size: number;
+  items: Array<EarnedBalance>;
+};
+
+export type EarnedBalance = {
+  currency: string;
+  /** Not payable yet. */
+  pending: number;
+  /** While banks examine payments. */
+  disputed: number;
+  /** The next payout may include it. */
+  payable: number;
+  /** In a payout that is under way. */
+  in_payout: number;
+  /** Paid to you so far. */
+  paid: number;
+  next_payout: NextPayout;
+};
+
+export type NextPayout = {
+  /** What a payout would pay now. */
+  amount: number;
+  /** Less than this is not paid out, but carried over. */
+  smallest_payout: number;
+  /** Why the amount is 0; `""` when it is not. */
+  reason: "" | "no_terms" | "negative_balance" | "nothing_payable" | "below_smallest_payout";
+  /** The reason in words. */
+  text: string;
+};
+
+export type OpenMonthList = {
+  size: number;
+  items: Array<OpenMonth>;
+};
+
+export type OpenMonth = {
+  /** In the time zone of the marketplace. */
+  month: string;
+  currency: string;
+  begins_at: string;
+  /** The month ends before this time. */
+  ends_at: string;
+  /** What the marketplace owed you at the beginning. */
+  opening: number;
+  /** Your shares of sales. */
+  sales: number;
+  /** Of sales that were settled elsewhere. */
+  settled: number;
+  /** Negative: your shares of refunds. */
+  refunds: number;
+  /** Negative: your shares of payments whose banks examine them, or have returned the money. Won disputes return it. */
+  disputes: number;
+  /** Negative: fees of the payment provider that you bear. */
+  fees: number;
+  /** Corrections by the marketplace. */
+  adjustments: number;
+  /** Negative: paid to you. */
+  payouts: number;
+  /** The sum of all of these: what the marketplace owed you at the end. It is the opening balance of the next month. */
+  closing: number;
+};
+
+export type EarnedSaleList = {
+  size: number;
+  items: Array<EarnedSale>;
+};
+
+export type EarnedSale = {
+  purchase_id: number;
+  tier: number;
+  /** The present name of the plan. */
+  plan: string;
+  sold_at: string;
+  currency: string;
+  /** Who took the money of the buyer. */
+  collected_by: "provider" | "marketplace" | "partner";
+  price: number;
+  /** Of the price: refunded, or lost in a dispute. */
+  returned: number;
+  /** Your share of the rest. */
+  share: number;
+  /** The fee of the payment provider, as far as you bear it. Missing while it is not known yet. */
+  fee?: number;
+  /** Whether the provider has named its fee, or you bear none. */
+  fee_known: boolean;
+  /** What you earned: your share less the fee. If you took the money, it is negative: what you owe the marketplace. */
+  net: number;
+  /** `undivided`: there are no terms yet; `settled`: paid to you elsewhere; `pending`: payable later; `payable`: a payout may include it, or has included it; `disputed`: the bank examines the payment; `refunded`: the buyer got all of the money back. */
+  state: "undivided" | "settled" | "pending" | "payable" | "disputed" | "refunded";
+  /** When it becomes payable, unless a refund or a dispute is open then. Missing where there is no such day. */
+  payable_at?: string;
+};
+
 export type RedeliveryList = {
   size: number;
   items: Array<RedeliveryJob>;
@@ -755,6 +943,11 @@ export interface Operations {
     path: { event_id: string; attempt_id: string };
     answer: DeliveryAttempt;
   };
+  /** Read what you have earned */
+  "GET /v2/earnings": {
+    query?: { cursor?: string; limit?: number };
+    answer: Earnings;
+  };
   /** See how your webhook URL does */
   "GET /v2/endpoint": {
     answer: Endpoint;
@@ -807,6 +1000,17 @@ export interface Operations {
   /** Export your refused calls */
   "GET /v2/exports/requests": {
     query?: { format?: "csv" | "ndjson"; from?: string; to?: string; status?: number; code?: string; path?: string; request_id?: string; license_key?: string };
+    answer: string;
+  };
+  /** Export your revenue */
+  "GET /v2/exports/revenue": {
+    query?: { format?: "csv" | "ndjson"; from?: string; to?: string };
+    answer: string;
+  };
+  /** Export a statement */
+  "GET /v2/exports/statements/{number}": {
+    path: { number: number };
+    query?: { format?: "csv" | "ndjson" };
     answer: string;
   };
   /** List licenses */
@@ -968,6 +1172,17 @@ export interface Operations {
   "POST /v2/scenarios/{scenario}/runs": {
     path: { scenario: string };
     answer: ScenarioRun;
+  };
+  /** List your statements */
+  "GET /v2/statements": {
+    query?: { cursor?: string; limit?: number };
+    answer: StatementList;
+  };
+  /** Read a statement */
+  "GET /v2/statements/{number}": {
+    path: { number: number };
+    query?: { cursor?: string; limit?: number };
+    answer: StatementWithLines;
   };
   /** Read numbers per day and hour */
   "GET /v2/stats": {
