@@ -187,7 +187,7 @@ func (l *Ledger) results(
 // postingsTable lists postings with their lines. Without names it is about one partner.
 func postingsTable(v *Visit, list []ledger.Posting, names map[int64]string) ui.Table {
 	t := ui.Table{
-		ID: "postings", Caption: "Postings", Cards: true,
+		ID: "postings", Caption: "Postings, newest first", Cards: true,
 		Columns: []ui.Column{{Label: "Time"}, {Label: "Kind", Wrap: true}},
 	}
 	if names != nil {
@@ -217,7 +217,8 @@ func linesText(lines []ledger.Balance) string {
 	parts := make([]string, len(lines))
 	for i, line := range lines {
 		label, _, amount := shownAmount(line)
-		parts[i] = label + " " + amount
+		// A line breaks between the parts only.
+		parts[i] = strings.ReplaceAll(label+" "+strings.Replace(amount, "−", "−\u2060", 1), " ", "\u00a0")
 	}
 	return strings.Join(parts, " · ")
 }

@@ -36,7 +36,7 @@ func (l *Ledger) adjust(r *http.Request, v *Visit) (area.Action, error) {
 		},
 		Form: ui.Form{Fields: []ui.Field{
 			{
-				Name: "direction", Label: "The partner is owed", Type: "select", Value: adjustUp,
+				Name: "direction", Label: "The partner is owed", Type: "select", Value: adjustUp, Required: true,
 				Options: []ui.Option{{Value: adjustUp, Label: "More"}, {Value: adjustDown, Label: "Less"}},
 			},
 			{Name: "amount", Label: "Amount", Required: true, Autocomplete: "off", Hint: "Such as 15.00."},
@@ -90,8 +90,10 @@ func (l *Ledger) moveFrom(r *http.Request, v *Visit) (area.Action, error) {
 	}
 	call := l.call("The same by API", http.MethodPut, "/operator/v1/ledger/from")
 	call.JSON = area.JSON(map[string]any{"from": "2026-11-01T00:00:00Z"})
-	from := ui.Field{Name: "from", Label: "Sales count from", Type: "datetime-local", Required: true}
-	from.SetTime(r, b.From)
+	now := ui.FormatTime(b.From.In(ui.Zone(r)), "2006-01-02 15:04:05 UTC")
+	from := ui.Field{
+		Name: "from", Label: "Sales count from", Type: "datetime-local", Required: true, Hint: "Now it is " + now + ".",
+	}
 	view := ui.Confirm{
 		Heading: "Change from when sales count",
 		Says: []string{
@@ -106,7 +108,7 @@ func (l *Ledger) moveFrom(r *http.Request, v *Visit) (area.Action, error) {
 	}
 	seen := area.Seen{
 		Version: b.From.Format(time.RFC3339Nano),
-		Facts:   []area.Fact{{Name: "Sales count from", Value: ui.FormatTime(b.From.In(ui.Zone(r)), "2006-01-02 15:04 UTC")}},
+		Facts:   []area.Fact{{Name: "Sales count from", Value: now}},
 	}
 	return area.Action{Ask: view, Seen: seen, Refused: b.Final(), Do: func(ctx context.Context) (string, error) {
 		at, err := ui.FormTime(r, "from")

@@ -106,12 +106,12 @@ func balancesTable(list []ledger.Balance) ui.Table {
 	})
 	t := ui.Table{
 		ID: "balances", Caption: "Balances", Cards: true,
-		Columns: []ui.Column{{Label: "Account"}, {Label: "Currency"}, {Label: "Amount", Number: true}},
+		Columns: []ui.Column{{Label: "Account"}, {Label: "Amount", Number: true}},
 	}
 	for _, b := range list {
 		label, why, amount := shownAmount(b)
 		t.Rows = append(t.Rows, ui.Row{ID: fmt.Sprintf("balance-%s-%s", b.Currency, b.Account), Cells: []ui.Cell{
-			{Text: label, Note: why}, {Text: b.Currency}, {Text: amount},
+			{Text: label, Note: why}, {Text: amount},
 		}})
 	}
 	return t
@@ -132,13 +132,13 @@ func percentInput(bp int64) string {
 // termsTable lists the terms of a partner, the latest first. One of them may count now.
 func termsTable(list []ledger.Terms, current *ledger.Terms, now time.Time) ui.Table {
 	t := ui.Table{
-		ID: "terms", Caption: "Terms", Cards: true,
+		ID: "terms", Caption: "Terms, the latest first", Cards: true,
 		Columns: []ui.Column{
 			{Label: "Begins"},
-			{Label: "Share", Wrap: true},
-			{Label: "Fees"},
-			{Label: "Payable"},
-			{Label: "Smallest payout", Wrap: true},
+			{Label: "Share", Wrap: true, Named: true},
+			{Label: "Fees borne by", Named: true},
+			{Label: "Payable", Wrap: true, Named: true},
+			{Label: "Smallest payout", Wrap: true, Named: true},
 			{Label: "Added", Named: true},
 		},
 	}

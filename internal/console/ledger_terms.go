@@ -99,7 +99,7 @@ func termsFields(share string, last ledger.Terms, plans []partner.Plan) []ui.Fie
 		days = strconv.Itoa(last.Days)
 	}
 	return append(list, ui.Field{
-		Name: "fees", Label: "Stripe's fees are borne by", Type: "select", Value: string(last.Bears),
+		Name: "fees", Label: "Stripe's fees are borne by", Type: "select", Value: string(last.Bears), Required: true,
 		Options: []ui.Option{
 			{Value: string(ledger.MarketplaceBears), Label: "You"},
 			{Value: string(ledger.PartnerBears), Label: "The partner"},

@@ -22,7 +22,6 @@ var portalDetails = []struct{ name, list, css string }{
 	{"contact-test", "/contacts", "main a[href$='/test']"},
 	{"delivery", "/deliveries?range=all", "#deliveries tbody a"},
 	{"license", "/licenses", "#licenses tbody a"},
-	{"payout-details-change", "/payout-details", "main a[href$='/change']"},
 	{"contact-remove", "/contacts", "main a[href$='/remove']"},
 	{"member-role", "/team", "main a[href$='/role']"},
 	{"member-remove", "/team", "main a[href*='/members/'][href$='/remove']"},

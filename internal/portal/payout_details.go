@@ -92,8 +92,8 @@ func (h *Handler) changePayoutDetails(r *http.Request, v *Visit) (area.Action, e
 		},
 		Form: ui.Form{Fields: []ui.Field{{
 			Name: "details", Label: "Account", Type: "textarea", Rows: 5, Required: true, Autocomplete: "off",
-			Hint: "Account holder, IBAN or account number, BIC, bank and country. Only the last characters are shown " +
-				"afterwards.",
+			Hint: "Account holder, bank, country and BIC, and at the end the IBAN or account number: only its last " +
+				"characters are shown afterwards.",
 		}}},
 		Button: ui.Button{Label: "Save", Busy: "Saving…"}, Cancel: v.Path(payoutDetailsPath),
 	}
