@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -166,7 +167,7 @@ func (p *Reports) addSellers(r *http.Request, v *Visit, span salesSpan, plans []
 	if err != nil {
 		return err
 	}
-	plan, err := p.planNames(r, slices.Concat(shown, best))
+	plan, err := p.planNames(r.Context(), slices.Concat(shown, best))
 	if err != nil {
 		return err
 	}
@@ -228,13 +229,13 @@ func moneyTable(id, caption, first string, rows []revenue.Row, name func(revenue
 }
 
 // planNames returns the cell with the name of a row's plan. A deleted plan has only its tier.
-func (p *Reports) planNames(r *http.Request, rows []revenue.Row) (func(revenue.Row) ui.Cell, error) {
+func (p *Reports) planNames(ctx context.Context, rows []revenue.Row) (func(revenue.Row) ui.Cell, error) {
 	type key struct {
 		partnerID int64
 		tier      int
 	}
 	names := map[key]string{}
-	err := p.Partners.DB.Read(r.Context(), func(tx *sqldb.Tx) error {
+	err := p.Partners.DB.Read(ctx, func(tx *sqldb.Tx) error {
 		queued := map[int64]*sqldb.Result[partner.Plan]{}
 		for _, row := range rows {
 			if queued[row.PartnerID] == nil {
@@ -242,7 +243,7 @@ func (p *Reports) planNames(r *http.Request, rows []revenue.Row) (func(revenue.R
 			}
 		}
 		for id, result := range queued {
-			plans, err := result.All(r.Context())
+			plans, err := result.All(ctx)
 			if err != nil {
 				return fmt.Errorf("read the names of plans: %w", err)
 			}
