@@ -38,7 +38,7 @@ func TestExamineLedger(t *testing.T) {
 	const all = "2 of 2 partners were checked here; claviger serve checks all once a day"
 	want(app.Passed, "the balances sum to zero; "+all)
 	h.Exec(`UPDATE ledger_sales SET gross = 5000 WHERE partner_id = $1`, partners[1])
-	first := fmt.Sprintf("The ledger of partner %d has 2 mistakes: ", partners[1])
+	first := fmt.Sprintf("The ledger of partner %d has 3 mistakes: ", partners[1])
 	sale := h.Count(`SELECT purchase_id FROM ledger_sales WHERE partner_id = $1`, partners[1])
 	want(app.Failed, first+fmt.Sprintf("external of purchase %d differs by 100 USD from its postings. ", sale)+all)
 	h.Exec(`UPDATE ledger_sales SET gross = 4900`)

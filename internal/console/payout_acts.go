@@ -58,6 +58,9 @@ func askedFor(r *http.Request, name string) string {
 // prepare makes a run.
 func (p *Payouts) prepare(r *http.Request, v *Visit) (area.Action, error) {
 	currency := askedFor(r, "currency")
+	if currency == "" && r.Method == http.MethodGet {
+		return area.Action{Skip: v.Path(payoutsPath)}, nil
+	}
 	due, err := p.Store.Preview(r.Context(), currency)
 	if err != nil {
 		return area.Action{}, err

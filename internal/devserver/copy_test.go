@@ -25,7 +25,7 @@ import (
 
 // notCopied are paths with answers about the process or the moment, or that need a parameter.
 // Exports have the rows of the lists.
-var notCopied = regexp.MustCompile(`openapi\.json|/exports/|/settings$|/jobs$|/today$|/estimate$|/search$|/refunds/|/users/\{id\}/|/purchases/\{id\}|/orders/\{id\}|/refund-requests/\{id\}|\{(run_id|redelivery_id|attempt_id)\}|/bulk/\{id\}|/endpoint$|/redeliver$|/event-kinds$|/partners/\{id\}$`)
+var notCopied = regexp.MustCompile(`openapi\.json|/exports/|/settings$|/jobs$|/today$|/estimate$|/search$|/refunds/|/users/\{id\}/|/purchases/\{id\}|/orders/\{id\}|/refund-requests/\{id\}|\{(run_id|redelivery_id|attempt_id)\}|/bulk/\{id\}|/payouts/\{id\}|\{number\}|/endpoint$|/redeliver$|/event-kinds$|/partners/\{id\}$`)
 
 // used matches the last use of a secret: the test itself uses them.
 var used = regexp.MustCompile(`"last_used_at":"[^"]*"`)

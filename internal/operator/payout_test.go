@@ -42,17 +42,20 @@ func testPayouts(t *testing.T, h *harness) {
 	h.Must(err)
 	made := h.must(201, "POST", "/operator/v1/payouts", order, "Idempotency-Key: run-2")
 	has(made, `"state":"prepared","lines":1,"amount":1500`)
+	var run struct{ ID int64 }
+	made.Into(t, &run)
+	at := fmt.Sprintf("/operator/v1/payouts/%d", run.ID)
 	if again := h.must(201, "POST", "/operator/v1/payouts", order, "Idempotency-Key: run-2"); again.Body != made.Body {
 		t.Errorf("the order again: %s", again.Body)
 	}
 	has(h.must(409, "POST", "/operator/v1/payouts", order, "Idempotency-Key: run-3"), `"payout_prepared"`)
-	has(h.must(200, "GET", "/operator/v1/payouts/1/file?format=csv", ""), `PAYOUT-1-1,15.00,EUR,IBAN DE02 1203 0000 0000 2020 51`)
-	if a := h.send(h.tokens[account.Sell], "GET", "/operator/v1/payouts/1/file", ""); a.Status != 403 {
+	has(h.must(200, "GET", at+"/file?format=csv", ""), fmt.Sprintf(`PAYOUT-%d-1,15.00,EUR,IBAN DE02 1203 0000 0000 2020 51`, run.ID))
+	if a := h.send(h.tokens[account.Sell], "GET", at+"/file", ""); a.Status != 403 {
 		t.Errorf("the file for a token that may only sell: %d", a.Status)
 	}
 	settle := func(status int, body, text string) {
 		t.Helper()
-		has(h.must(status, "POST", "/operator/v1/payouts/1/settle", body), text)
+		has(h.must(status, "POST", at+"/settle", body), text)
 	}
 	settle(422, `{"state":"paid"}`, `"reference"`)
 	settle(422, `{"state":"sent","partners":[77]}`, `"unknown_payout_line"`)
@@ -61,16 +64,17 @@ func testPayouts(t *testing.T, h *harness) {
 	settle(200, `{"state":"paid","reference":"B 1"}`, `"state":"paid"`)
 	settle(200, `{"state":"paid","reference":"B 1"}`, `"state":"paid"`)
 	settle(409, `{"state":"paid","reference":"B 2"}`, `"payout_settled"`)
-	has(h.must(200, "GET", "/operator/v1/payouts/1/lines", ""), `"bank_reference":"B 1"`)
-	has(h.must(200, "GET", "/operator/v1/payouts/1", ""), `"left_out":[]`)
-	h.must(404, "GET", "/operator/v1/payouts/2", "")
-	h.must(404, "GET", "/operator/v1/payouts/2/lines", "")
-	h.must(404, "POST", "/operator/v1/payouts/2/settle", `{"state":"sent"}`)
+	has(h.must(200, "GET", at+"/lines", ""), `"bank_reference":"B 1"`)
+	has(h.must(200, "GET", at, ""), `"left_out":[]`)
+	h.must(404, "GET", "/operator/v1/payouts/99", "")
+	h.must(404, "GET", "/operator/v1/payouts/99/lines", "")
+	h.must(404, "POST", "/operator/v1/payouts/99/settle", `{"state":"sent"}`)
 	adjust(700)
-	h.must(201, "POST", "/operator/v1/payouts", `{"currency":"EUR","partners":[1]}`, "Idempotency-Key: run-4")
-	first := h.must(200, "GET", "/operator/v1/payouts?limit=1", "")
-	has(first, `"id":2`)
-	has(h.must(200, "GET", "/operator/v1/payouts?limit=1&cursor=2", ""), `"id":1`)
+	second := h.must(201, "POST", "/operator/v1/payouts", `{"currency":"EUR","partners":[1]}`, "Idempotency-Key: run-4")
+	oldest := fmt.Sprintf(`"id":%d,`, run.ID)
+	second.Into(t, &run)
+	has(h.must(200, "GET", "/operator/v1/payouts?limit=1", ""), fmt.Sprintf(`"id":%d,`, run.ID))
+	has(h.must(200, "GET", fmt.Sprintf("/operator/v1/payouts?limit=1&cursor=%d", run.ID), ""), oldest)
 	has(h.must(200, "GET", fmt.Sprintf("/operator/v1/partners/%d/balances", h.partner), ""),
 		`{"account":"paid","amount":-1500,"currency":"EUR"}`)
 }
