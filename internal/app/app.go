@@ -356,7 +356,8 @@ func (a *App) buildRoutes() (*wire.Mux, error) {
 		Readers:         &wire.Share{Total: readersForPartners(r.DB)}, Bytes: &wire.Share{Total: unsent},
 	}
 	marketplace := &operator.Operator{
-		Common: common, Accounts: r.Accounts, Accounting: r.Accounting, Payouts: r.Payouts, Merges: r.Merges, Profiles: r.Profiles,
+		Common: common, Accounts: r.Accounts, Accounting: r.Accounting, Payouts: r.Payouts,
+		Merges: r.Merges, Profiles: r.Profiles,
 		Webhooks: r.Webhooks,
 		Audit:    r.Audit, Support: r.Support, Data: a.personData(),
 		TestMail: r.TestMail, Payments: r.Payments, Guard: guard, Batches: &wire.Share{Total: 8}, Bulk: r.Bulk,

@@ -49,7 +49,8 @@ func PayableBalances(ctx context.Context, r sqldb.Reader, currency string) ([]Du
 	list, err := sqldb.All(ctx, r, func(r *sqldb.Row, d *Due) error {
 		return r.Scan(&d.PartnerID, &d.Currency, &d.Amount)
 	}, `SELECT partner_id, currency, -amount FROM ledger_balances
-		WHERE account = 'payable' AND amount <> 0 AND (currency = $1 OR $1 = '') ORDER BY partner_id, currency`, currency)
+		WHERE account = 'payable' AND amount <> 0 AND (currency = $1 OR $1 = '')
+		ORDER BY partner_id, currency`, currency)
 	if err != nil {
 		return nil, fmt.Errorf("read the payable balances: %w", err)
 	}

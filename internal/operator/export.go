@@ -48,7 +48,8 @@ func (o *Operator) export(w http.ResponseWriter, r *http.Request, t account.Toke
 
 // send answers with a file to a token that has a scope all the while.
 func (o *Operator) send(
-	w http.ResponseWriter, r *http.Request, t account.Token, table export.Table, format export.Format, scope account.Scope,
+	w http.ResponseWriter, r *http.Request, t account.Token, table export.Table, format export.Format,
+	scope account.Scope,
 ) error {
 	file := wire.File{Name: export.FileName(table, format, o.Exports.Now()), ContentType: format.ContentType()}
 	return wire.SendFile(w, r, file, func(ctx context.Context, to io.Writer) error {

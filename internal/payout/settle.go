@@ -184,7 +184,8 @@ func (a Settlement) refuse(l Line) error {
 			l.PartnerID)
 	default:
 		return fault.New(fault.Conflict, codeNotSent,
-			"The payout of partner %d is %s, so it can't be %s. Settle it as sent first.", l.PartnerID, l.State, a.State)
+			"The payout of partner %d is %s, so it can't be %s. Settle it as sent first.",
+			l.PartnerID, l.State, a.State)
 	}
 }
 
