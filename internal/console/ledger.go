@@ -171,7 +171,8 @@ func (l *Ledger) results(
 	}
 	var names map[int64]string
 	if path == ledgerPath {
-		names, err = l.Partners.Names(r.Context(), ids(found.Postings, func(p *ledger.Posting) int64 { return p.PartnerID }))
+		partners := ids(found.Postings, func(p *ledger.Posting) int64 { return p.PartnerID })
+		names, err = l.Partners.Names(r.Context(), partners)
 		if err != nil {
 			return ui.Results{}, err
 		}
@@ -205,7 +206,8 @@ func postingsTable(v *Visit, list []ledger.Posting, names map[int64]string) ui.T
 		}
 		purchase := ui.Cell{}
 		if p.PurchaseID != 0 {
-			purchase = ui.Cell{Text: fmt.Sprintf("Purchase %d", p.PurchaseID), URL: v.Path(purchasesPath+"/%d", p.PurchaseID)}
+			purchase.Text = fmt.Sprintf("Purchase %d", p.PurchaseID)
+			purchase.URL = v.Path(purchasesPath+"/%d", p.PurchaseID)
 		}
 		r.Cells = append(r.Cells, purchase, ui.Cell{Text: linesText(p.Lines)})
 	})

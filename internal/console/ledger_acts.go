@@ -97,8 +97,8 @@ func (l *Ledger) moveFrom(r *http.Request, v *Visit) (area.Action, error) {
 	view := ui.Confirm{
 		Heading: "Change from when sales count",
 		Says: []string{
-			"Earlier sales are settled: they add nothing to a balance, and only their refunds and lost disputes since " +
-				"that moment do. Later sales count.",
+			"Earlier sales are settled: they add nothing to a balance, and only their refunds and lost disputes " +
+				"since that moment do. Later sales count.",
 			"Choose no moment before your last payment to partners outside of this service: they would be paid twice.",
 			"Balances change in the background, and no payout run starts before that is done. The first payout run " +
 				"makes the moment final.",

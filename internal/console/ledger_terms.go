@@ -150,7 +150,8 @@ func readTerms(r *http.Request, plans []partner.Plan) (t ledger.Terms, err error
 		_, twice := t.Smallest[currency]
 		if len(words) != 2 || !ok || twice {
 			return t, fault.Field(
-				"smallest_payout", "must have an amount and a currency on each line, such as 50.00 EUR, and each currency once.",
+				"smallest_payout",
+				"must have an amount and a currency on each line, such as 50.00 EUR, and each currency once.",
 			)
 		}
 		t.Smallest[currency] = units

@@ -3,6 +3,7 @@ package portal
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,12 +26,12 @@ const payoutProof = 10 * time.Minute
 
 // payoutDetailsTable returns the rows of the payout details.
 func (h *Handler) payoutDetailsTable() []Route {
-	return append(
+	change := provenFirst(h, changePayoutDetailsPath, h.changePayoutDetails)
+	remove := provenFirst(h, removePayoutDetailsPath, h.removePayoutDetails)
+	return slices.Concat(
 		[]Route{row(Page, payoutDetailsPath, partner.Viewer, h.payoutDetails)},
-		append(
-			act(changePayoutDetailsPath, partner.Admin, provenFirst(h, changePayoutDetailsPath, h.changePayoutDetails)),
-			act(removePayoutDetailsPath, partner.Admin, provenFirst(h, removePayoutDetailsPath, h.removePayoutDetails))...,
-		)...,
+		act(changePayoutDetailsPath, partner.Admin, change),
+		act(removePayoutDetailsPath, partner.Admin, remove),
 	)
 }
 

@@ -39,7 +39,3 @@ CREATE TABLE payout_lines (
 	PRIMARY KEY (run_id, partner_id)
 );
 CREATE INDEX payout_lines_partner ON payout_lines (partner_id, run_id);
-
--- ledger
-
-CREATE INDEX ledger_balances_payable ON ledger_balances (currency, partner_id) WHERE account = 'payable';

@@ -91,3 +91,4 @@ CREATE TABLE ledger_balances (
 	PRIMARY KEY (partner_id, account, currency)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX ledger_balances_undivided ON ledger_balances (partner_id) WHERE account = 'undivided';
+CREATE INDEX ledger_balances_payable ON ledger_balances (currency, partner_id) WHERE account = 'payable';
