@@ -163,7 +163,7 @@ func TestGuestMailsAreLimited(t *testing.T) {
 	again(4)
 }
 
-// TestGuestAsksForLink: who asks for a link to sign in gets that of the guest who paid last.
+// TestGuestAsksForLink: if several guests have an address, its sign-in link is for the last one that paid.
 func TestGuestAsksForLink(t *testing.T) {
 	d := open(t)
 	first, second, unpaid := d.guest(t, "ann@example.com", "b1"), d.guest(t, "ann@example.com", "b2"), d.guest(t, "bob@example.com", "b3")
@@ -182,8 +182,7 @@ func TestGuestAsksForLink(t *testing.T) {
 	}
 }
 
-// TestEndErased: the address of a guest whom a node of the previous release erased goes, and nobody
-// else's.
+// TestEndErased: a guest that the previous release erased loses the address. Other guests keep theirs.
 func TestEndErased(t *testing.T) {
 	d := open(t)
 	gone, stays := d.guest(t, "gone@example.com", "b1"), d.guest(t, "stays@example.com", "b2")
@@ -277,7 +276,7 @@ func TestCorrectedGuest(t *testing.T) {
 	}
 }
 
-// TestDeleteUnpaid: guests who have paid, or for whom a payment is on its way, stay.
+// TestDeleteUnpaid: guests with a payment stay, also while the payment is pending.
 func TestDeleteUnpaid(t *testing.T) {
 	d := open(t)
 	old, paid, paying := d.guest(t, "a@example.com", "b"), d.guest(t, "b@example.com", "b"), d.guest(t, "c@example.com", "b")

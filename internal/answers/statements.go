@@ -71,7 +71,7 @@ func lineOf(l statement.Line) lineAnswer {
 	}
 }
 
-// numberCursor reads the limit and the cursor of a list whose cursor is a number; 0: the first page.
+// numberCursor reads the limit and the cursor of a list. The cursor is a number; 0 is the first page.
 func numberCursor(r *http.Request) (p paging.Page, at int64, err error) {
 	var q url.Values
 	if q, err = wire.Query(r, "cursor", "page", "limit"); err != nil {

@@ -42,8 +42,8 @@ func (l *Ledger) table() []Route {
 	)
 }
 
-// accounts describes the accounts, in the order of the page. Money is the money itself; the other accounts
-// say to whom it belongs.
+// accounts describes the accounts, in the order of the page. Those of money have the buyers' payments; the
+// others have their owners.
 var accounts = []struct {
 	name  ledger.Account
 	label string

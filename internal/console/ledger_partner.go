@@ -25,7 +25,7 @@ type partnerLedgerView struct {
 	Tabs     ui.Tabs
 	Balances ui.Table
 	Terms    ui.Table
-	Without  string // what happens without terms; "": there are some
+	Without  string // the effect of having no terms; "": the partner has some
 	AddTerms string // "" if the person may not
 	Adjust   string // likewise
 	Calls    []ui.Curl

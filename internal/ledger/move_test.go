@@ -60,7 +60,7 @@ func (b *books) moneyBack(id, amount int64, at time.Time) {
 }
 
 // TestMove: the moment from which sales count decides which sales are settled, and which refunds of them
-// count. The same moment brings the same balances, whatever was between.
+// count. Moving back to a moment restores its balances.
 func TestMove(t *testing.T) {
 	b := newBooks(t)
 	b.begin(noon)

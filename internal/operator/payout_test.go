@@ -12,7 +12,7 @@ import (
 	"claviger/internal/payout"
 )
 
-// testPayouts: what is due is reserved by a run, written into a file for the bank, and settled once.
+// testPayouts: a run reserves the due amounts, the bank gets a file of them, and each is settled once.
 func testPayouts(t *testing.T, h *harness) {
 	admin := h.User("money@example.com")
 	_, err := h.Partners.AddMember(t.Context(), apptest.Tester, h.partner, admin.ID, partner.Admin)

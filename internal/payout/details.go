@@ -31,7 +31,7 @@ const DetailsRest = 48 * time.Hour
 type Details struct {
 	ID        int64
 	PartnerID int64
-	UserID    int64  // who entered them
+	UserID    int64  // the author
 	Masked    string // all but the last characters are hidden; "": removed
 	UsableAt  time.Time
 	CreatedAt time.Time

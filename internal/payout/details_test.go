@@ -108,6 +108,10 @@ func TestTransfers(t *testing.T) {
 	h.settle(payout.Settlement{RunID: run.ID, State: payout.Paid, Reference: "1", Partners: h.partners[:1]})
 	delete(want, h.partners[0])
 	h.transfers(run.ID, want)
+	h.settle(payout.Settlement{RunID: run.ID, State: payout.Sent})
+	h.transfers(run.ID, nil) // the bank has it
+	h.settle(payout.Settlement{RunID: run.ID, State: payout.LineFailed, Reason: "no such account"})
+	h.transfers(run.ID, want)
 }
 
 func (h *harness) transfers(runID int64, want map[int64]string) {

@@ -74,8 +74,9 @@ type Transfer struct {
 	Details string
 }
 
-// Transfers returns a page of the transfers of a run that the bank must make: those that are neither paid nor
-// released. A page may have fewer than limit, also none.
+// Transfers returns a page of the transfers of a run that the bank does not have: those that were not sent,
+// or that it refused. A file with sent ones, given to the bank again, would pay a partner twice. A page may
+// have fewer than limit, also none.
 func (s *Store) Transfers(
 	ctx context.Context, runID, after int64, limit int,
 ) (list []Transfer, next int64, err error) {
@@ -83,7 +84,7 @@ func (s *Store) Transfers(
 	if err != nil {
 		return nil, 0, err
 	}
-	lines = slices.DeleteFunc(lines, Line.final)
+	lines = slices.DeleteFunc(lines, func(l Line) bool { return !l.May(Sent) })
 	var details, partners []int64
 	for _, l := range lines {
 		details = append(details, l.DetailsID)

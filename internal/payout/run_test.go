@@ -90,6 +90,28 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestRestOfRun: after one line is paid with a reference of its own, the others are paid as a whole.
+func TestRestOfRun(t *testing.T) {
+	h := newHarness(t, sqldb.Options{}, 2)
+	for _, p := range h.partners {
+		h.details(p, "IBAN DE02 1203 0000 0000 2020 51")
+		h.earn(p, 10_000, "USD")
+	}
+	run := h.prepare("USD")
+	paid := payout.Settlement{RunID: run.ID, State: payout.Paid, Reference: "BANK 1", Partners: h.partners[:1]}
+	h.settle(paid)
+	rest := payout.Settlement{RunID: run.ID, State: payout.Paid, Reference: "BANK 2"}
+	for range 2 {
+		if run = h.settle(rest); run.State != payout.Done {
+			t.Errorf("%+v", run)
+		}
+	}
+	h.want("the first", h.partners[0], 0, 0, 7000)
+	h.want("the rest", h.partners[1], 0, 0, 7000)
+	rest.Reference = "BANK 3"
+	h.refusedSettlement("payout_settled", rest)
+}
+
 // TestReleasedRun: all lines of a run are released before anything is sent.
 func TestReleasedRun(t *testing.T) {
 	h := newHarness(t, sqldb.Options{}, 1)

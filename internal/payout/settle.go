@@ -150,7 +150,7 @@ func (a Settlement) choose(lines []Line) (chosen []Line, err error) {
 			chosen = append(chosen, l)
 		case a.repeats(l):
 			same++
-		case a.Partners != nil || a.State == Paid && l.State == Paid:
+		case a.Partners != nil:
 			return nil, a.refuse(l)
 		default:
 			refused = a.refuse(l)

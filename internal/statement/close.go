@@ -11,8 +11,8 @@ import (
 	"claviger/internal/sqldb"
 )
 
-// Wait is the time from the end of a month until it is closed. Meanwhile sales of its last minute are
-// posted by nodes whose clocks are slow.
+// Wait is the time from the end of a month until it is closed. Until then, nodes
+// with slow clocks may post sales of its last minute.
 const Wait = 10 * time.Minute
 
 // CloseMonths writes the statements of all months that have ended. A partner that fails does not stop
@@ -106,7 +106,7 @@ func (s *Store) write(ctx context.Context, tx *sqldb.Tx, f *fold, upTo Month) er
 	at := s.Now()
 	for _, e := range f.ended {
 		if e.Month > upTo {
-			break // a node whose clock is fast posted in a month that is not over
+			break // a node with a fast clock posted in a month that is not over
 		}
 		for _, n := range e.statements {
 			number++

@@ -6,7 +6,7 @@
 CREATE TABLE payout_details (
 	id         INTEGER PRIMARY KEY AUTOINCREMENT,
 	partner_id INTEGER NOT NULL,
-	user_id    INTEGER NOT NULL, -- who entered them
+	user_id    INTEGER NOT NULL, -- the author
 	sealed     TEXT NOT NULL, -- '': removed
 	created_at INTEGER NOT NULL
 ) STRICT;
